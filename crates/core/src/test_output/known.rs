@@ -18,6 +18,8 @@ const UNITTEST_LOADER: &str = "unittest.loader._FailedTest.";
 const UNITTEST_SET_UPS: [&str; 4] = [".setUpClass", ".tearDownClass", ".setUpModule", ".tearDownModule"];
 /// What is between a suite and what is in it.
 const SEPARATORS: [&str; 5] = [" > ", " › ", "::", " ", "/"];
+/// What begins a case of a test: `test_add[2-3]`.
+const CASE: &str = "[";
 
 /// Every name that a gate has shown in a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,7 +81,7 @@ impl KnownTests {
             None => has_inside(tests, name) || passes_as_a_whole(tests, name),
         };
         let must_stay = || self.names.iter().filter(|(_, must_stay)| **must_stay).map(|(name, _)| name);
-        let exact = must_stay().filter(|name| !ran(name)).cloned().collect();
+        let exact = must_stay().filter(|name| !ran(name) && !has_cases(tests, name)).cloned().collect();
         let mut bare: BTreeMap<String, (u32, u32)> = BTreeMap::new();
         for name in must_stay() {
             bare.entry(without_brackets(name)).or_default().0 += 1;
@@ -139,6 +141,13 @@ fn has_inside(tests: &Tests, suite: &str) -> bool {
         let begin = format!("{suite}{separator}");
         tests.statuses.range(begin.clone()..).next().is_some_and(|(name, _)| name.starts_with(&begin))
     })
+}
+
+/// Whether a test runs with several values now: `test_add` is `test_add[2-3]` and `test_add[1-4]`.
+fn has_cases(tests: &Tests, name: &str) -> bool {
+    let begin = format!("{name}{CASE}");
+    let mut cases = tests.statuses.range(begin.clone()..).take_while(|(case, _)| case.starts_with(&begin));
+    cases.any(|(_, status)| *status != TestStatus::Skipped)
 }
 
 /// Whether a package or file that holds this test passes, and nothing in it is named: `go test` without `-v` says no more.
@@ -281,6 +290,16 @@ mod tests {
         assert_eq!(known.missing(&now), MissingTests::default());
         known.add(&now);
         assert_eq!(known.missing(&tests(&[("test_slug.T.test_one", Passed)])).exact, ["test_a.T.test_two"]);
+    }
+
+    #[test]
+    fn a_test_that_is_parametrized_now_is_there_if_one_of_its_cases_runs() {
+        let mut known = KnownTests::default();
+        known.add(&tests(&[("a.py::add", Failed), ("a.py::add_all", Passed)]));
+        let now = tests(&[("a.py::add[2-3]", Passed), ("a.py::add[1-4]", Passed), ("a.py::add_all", Passed)]);
+        assert_eq!(known.missing(&now), MissingTests::default());
+        let skipped = tests(&[("a.py::add[NOTSET]", Skipped), ("a.py::add_all", Passed)]);
+        assert_eq!(known.missing(&skipped).exact, ["a.py::add"]);
     }
 
     #[test]

@@ -64,6 +64,15 @@ const RUN: &[Case] = &[
         &["check.sh direct", "lib.sh script"],
     ),
     (
+        "sh all.sh",
+        &[
+            ("all.sh", "find . -newer mark -type f | while read f; do sh \"$f\"; done\n"),
+            ("t/1.sh", "x"),
+            ("greet.sh", "x"),
+        ],
+        &["all.sh direct", "t/1.sh script"],
+    ),
+    (
         "sh ci/check.sh",
         &[("ci/check.sh", ". \"$(dirname \"$0\")/more.sh\"\n"), ("ci/more.sh", "x")],
         &["ci/check.sh direct", "ci/more.sh script"],
@@ -117,6 +126,8 @@ const RUN: &[Case] = &[
     ("sh verify.sh | diff - ok.txt", &[("verify.sh", "x"), ("ok.txt", "x")], &["verify.sh direct"]),
     ("sh all.sh | grep -q passed", &[("all.sh", "x")], &["all.sh direct"]),
     ("sh all.sh | tee log", &[("all.sh", "x")], &["all.sh direct"]),
+    ("sh all.sh > log && grep -q passed log", &[("all.sh", "x")], &["all.sh direct"]),
+    ("sh all.sh > log && echo fine", &[("all.sh", "x")], &["all.sh direct"]),
     (
         "PATH=$PWD/tools:$PATH; check-greeting",
         &[("tools/check-greeting", "#!/bin/sh\nx"), ("tools/other", "#!/bin/sh\nx")],
@@ -148,6 +159,47 @@ fn what_a_gate_runs_is_found_one_step_and_further_in_every_spelling() {
     }
 }
 
+const SUB_MAKE: &[TestFile] =
+    &[("sub/Makefile", "test:\n\tsh ci/run.sh\n"), ("sub/ci/run.sh", "sh ci/more.sh\n"), ("sub/ci/more.sh", "exit 1")];
+const SUB_PACKAGE: &[TestFile] =
+    &[("sub/package.json", r#"{"scripts": {"test": "sh ci/run.sh"}}"#), ("sub/ci/run.sh", "exit 1")];
+
+#[test]
+fn what_make_and_npm_run_in_another_folder_is_found_in_that_folder() {
+    let made: &[&str] = &["sub/ci/more.sh script", "sub/ci/run.sh script", "sub/makefile makefile"];
+    for command in [
+        "make -C sub test",
+        "make -Csub test",
+        "make --directory=sub",
+        "cd sub && make test",
+        "(cd sub && make) && true",
+        "make --directory sub -f Makefile",
+    ] {
+        let found: BTreeSet<String> =
+            used(command, SUB_MAKE).into_iter().map(|used| used.replace("direct", "makefile")).collect();
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), made, "{command}");
+    }
+    let file: &[TestFile] = &[("sub/x.mk", "test:\n\tsh ci/run.sh\n"), ("ci/run.sh", "exit 1"), ("ci/z.sh", "x")];
+    assert_eq!(used("make -f sub/x.mk", file), ["ci/run.sh script", "sub/x.mk makefile"]);
+    for command in ["npm --prefix sub test", "npm test --prefix=sub", "cd sub && npm test", "yarn --cwd sub test"] {
+        for opened in [true, false] {
+            let files = Workspace::of(SUB_PACKAGE);
+            let files = if opened { files } else { Workspace { opened: None, ..files } };
+            let paths: Vec<String> =
+                uses_of(command, "/w", "", &files).files.into_iter().map(|used| used.path).collect();
+            assert_eq!(paths, ["sub/ci/run.sh"], "{command}");
+        }
+    }
+}
+
+#[test]
+fn a_makefile_of_another_folder_is_found_by_the_texts_alone() {
+    let files = Workspace { opened: None, ..Workspace::of(SUB_MAKE) };
+    let paths: Vec<String> =
+        uses_of("make -C sub test", "/w", "", &files).files.into_iter().map(|used| used.path).collect();
+    assert_eq!(paths, ["sub/Makefile", "sub/ci/more.sh", "sub/ci/run.sh"]);
+}
+
 #[test]
 fn the_product_is_not_what_a_gate_uses_to_judge() {
     let cases: &[Case] = &[
@@ -162,6 +214,9 @@ fn the_product_is_not_what_a_gate_uses_to_judge() {
         ("sh greet.sh ann | diff - expected.txt", &[("greet.sh", "x"), ("expected.txt", "x")], &[]),
         ("./greet ann | sort | grep -qx 'hello ann'", &[("greet", "#!/bin/sh\nx")], &[]),
         ("[ \"$(sh greet.sh ann)\" = 'hello ann' ]", &[("greet.sh", "x")], &[]),
+        ("sh make.sh > out.txt && git diff --exit-code out.txt", &[("make.sh", "x"), ("out.txt", "x")], &[]),
+        ("sh make.sh > out.txt && diff out.txt wanted.txt", &[("make.sh", "x"), ("wanted.txt", "x")], &[]),
+        ("sh make.sh > out.txt; [ \"$(cat out.txt)\" = 5 ]", &[("make.sh", "x")], &[]),
         ("shellcheck scripts/*.sh", &[("scripts/a.sh", "x")], &[]),
         ("bash -n a.sh", &[("a.sh", "x")], &[]),
         ("! grep -rq TODO .", &[("a.sh", "x"), ("Makefile", "a:\n\tsh a.sh\n")], &[]),
@@ -210,6 +265,44 @@ fn a_task_names_a_file_by_its_path_or_its_whole_name() {
         ("do not overrun.sh", "run.sh"),
     ] {
         assert!(!names_file(task, path), "{task}");
+    }
+}
+
+#[test]
+fn a_mention_that_forbids_a_change_does_not_name_the_file() {
+    for task in [
+        "Do not change the Makefile",
+        "do not touch Makefile or run.sh",
+        "fix the sum without touching the Makefile",
+        "Leave the Makefile alone.",
+        "You may change everything except the Makefile",
+        "Make it work; don't ever modify the Makefile!",
+        "The Makefile must not be changed.",
+        "the Makefile stays unchanged",
+        "keep the Makefile as it is, fix sum.py",
+        "no changes to the Makefile, please",
+        "repair sum.py instead of editing the Makefile",
+        "Repair the Makefile. On second thought: never edit the Makefile.",
+        "change all files but the Makefile",
+        "the Makefile is not to be changed",
+    ] {
+        assert!(!names_file(task, "Makefile"), "{task}");
+    }
+    for task in [
+        "The Makefile does not work; repair it",
+        "do not touch run.sh, repair the Makefile",
+        "Repair the Makefile and do not change run.sh",
+        "Do not change anything except the Makefile",
+        "change nothing but the Makefile",
+        "Leave the tests alone. Repair the Makefile.",
+        "do not change the tests, but repair the Makefile",
+        "fix the Makefile without changing the tests",
+        "only change the Makefile",
+        "the Makefile does not update the list; repair that",
+        "the test fails because the Makefile is not changed to the new name",
+        "the Makefile is not right: the target test must run pytest",
+    ] {
+        assert!(names_file(task, "Makefile"), "{task}");
     }
 }
 

@@ -8,9 +8,9 @@ use std::path::Path;
 use loop_core::policy::probe::TreeVersion;
 use loop_core::policy::promise_warning::{PromiseFlaw, promise_warnings};
 use loop_core::policy::protect::{
-    FileChange, GateReads, LineDoubt, Opportunity, OpportunityKind, PathChange, ProjectText, doubt, doubt_in_test,
-    is_manifest, is_named_only, is_read_by_runs, is_runner_file, is_source_name, is_test_path, lost_test, opportunity,
-    test_definition,
+    FileChange, GateReads, Opportunity, OpportunityKind, PathChange, ProjectText, SuspectReason, is_manifest,
+    is_named_only, is_read_by_runs, is_runner_file, is_source_name, is_test_path, lost_test, opportunity,
+    suspect_reason, suspect_reason_in_test, test_definition,
 };
 use loop_core::run::{Answer, CertifyReport};
 use loop_core::text::escape_path;
@@ -260,7 +260,7 @@ fn add_lines(trees: &RecordedTrees<'_>, reads: &GateReads, path: &str, found: &m
         lines.get(usize::try_from(number).ok()?).map(|line| (*line).to_owned())
     };
     let mut named = 0;
-    let mut add = |number: u32, why: LineDoubt| {
+    let mut add = |number: u32, why: SuspectReason| {
         named += 1;
         if named <= LINES_MAX {
             let shown = escape_path(path.as_bytes());
@@ -269,15 +269,17 @@ fn add_lines(trees: &RecordedTrees<'_>, reads: &GateReads, path: &str, found: &m
     };
     let is_there = |line: &str| new.iter().any(|other| other.trim() == line.trim());
     for change in line_changes(before.as_bytes(), after.as_bytes(), Bounds::default().file_steps).unwrap_or_default() {
-        let gone = change.before.clone().filter_map(|number| line(&old, number));
-        let mut lost = gone.filter_map(|line| lost_test(path, &line).filter(|_| !is_there(&line)));
+        let gone: Vec<String> = change.before.clone().filter_map(|number| line(&old, number)).collect();
+        let mut lost = gone.iter().filter_map(|line| lost_test(path, line).filter(|_| !is_there(line)));
         if let Some(why) = lost.next() {
             add(change.after.start, why);
         }
         for number in change.after {
             let Some(here) = line(&new, number) else { continue };
             let next = line(&new, number.saturating_add(1)).unwrap_or_default();
-            if let Some(why) = doubt_of(reads, path, &here, &next) {
+            let is_value = !is_test_path(path) && reads.changes_test_value(&here, &gone);
+            let of_value = is_value.then_some(SuspectReason::ChangesTestValue);
+            if let Some(why) = reason_of(reads, path, &here, &next).or(of_value) {
                 add(number, why);
             }
         }
@@ -285,14 +287,14 @@ fn add_lines(trees: &RecordedTrees<'_>, reads: &GateReads, path: &str, found: &m
 }
 
 /// Why a new line should be looked at.
-fn doubt_of(reads: &GateReads, path: &str, line: &str, next: &str) -> Option<LineDoubt> {
+fn reason_of(reads: &GateReads, path: &str, line: &str, next: &str) -> Option<SuspectReason> {
     if is_test_path(path) {
-        return doubt_in_test(path, line);
+        return suspect_reason_in_test(path, line);
     }
     let is_shell = path.ends_with(".sh") || path.ends_with(".bash");
     let by_gates = || match () {
-        () if is_shell && reads.replaces_shell_name(line) => Some(LineDoubt::ReplacesOthers),
-        () => (reads.names_data(line) || reads.names_test(line)).then_some(LineDoubt::ReadsTheTests),
+        () if is_shell && reads.replaces_shell_name(line) => Some(SuspectReason::ReplacesOthers),
+        () => (reads.names_data(line) || reads.names_test(line)).then_some(SuspectReason::ReadsTheTests),
     };
-    doubt(path, line, next).or_else(by_gates)
+    suspect_reason(path, line, next).or_else(by_gates)
 }

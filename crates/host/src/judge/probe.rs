@@ -11,8 +11,8 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use loop_core::policy::probe::{
-    Canary, CanaryRequest, ChangedFile, FileRole, LineChange, NoCanary, NoUndo, TakenBack, TreeVersion, UndoPlan,
-    UndoStep, canary, first_test_line, in_order, is_worth_trying, join_near, role_of, undo,
+    Canary, CanaryRequest, ChangedFile, FileRole, Hunk, LineChange, NoCanary, NoUndo, TreeVersion, UndoPlan, UndoStep,
+    canary, first_test_line, in_order, is_worth_trying, join_near, role_of, undo,
 };
 use loop_core::policy::protect::{FileChange, GateReads, OpportunityKind, judging_scripts_at, opportunity};
 use loop_core::run::{GateIndex, HunkReport, NameList};
@@ -262,7 +262,7 @@ fn plain_files(recorded: &Recorded) -> Vec<String> {
 
 impl RecordedTrees<'_> {
     /// The pieces of all sources, the largest first.
-    fn pieces(&self, gate_files: &[String]) -> io::Result<Vec<TakenBack>> {
+    fn pieces(&self, gate_files: &[String]) -> io::Result<Vec<Hunk>> {
         let mut pieces = Vec::new();
         for file in self.changed() {
             if role_of(&file.path, gate_files) == FileRole::Source {
@@ -273,7 +273,7 @@ impl RecordedTrees<'_> {
         Ok(pieces)
     }
 
-    fn pieces_of(&self, file: &ChangedFile, pieces: &mut Vec<TakenBack>) -> io::Result<()> {
+    fn pieces_of(&self, file: &ChangedFile, pieces: &mut Vec<Hunk>) -> io::Result<()> {
         let path = file.path.as_bytes();
         let text = |version| -> io::Result<Option<Vec<u8>>> {
             Ok(self.bytes(version, path, FILE_BYTES_MAX)?.filter(|bytes| !is_binary(bytes)))
@@ -295,7 +295,7 @@ impl RecordedTrees<'_> {
                 return Ok(());
             }
             let size = u64::try_from(all.len()).unwrap_or(u64::MAX).max(1);
-            pieces.push(TakenBack { path: file.path.clone(), lines: None, size });
+            pieces.push(Hunk { path: file.path.clone(), lines: None, size });
             return Ok(());
         };
         let tests = first_test_line(&file.path, &String::from_utf8_lossy(&after)).unwrap_or(u32::MAX);
@@ -309,7 +309,7 @@ impl RecordedTrees<'_> {
                 continue;
             }
             let size = u64::try_from(lines.len()).unwrap_or(u64::MAX);
-            pieces.push(TakenBack { path: file.path.clone(), lines: Some(change), size });
+            pieces.push(Hunk { path: file.path.clone(), lines: Some(change), size });
         }
         Ok(())
     }

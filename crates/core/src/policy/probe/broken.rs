@@ -4,7 +4,7 @@
 //! What makes it fail also tries the assertions that its file uses: where one of them lets a wrong value through, the
 //! test passes, and the gate with it.
 
-/// Statements of Rust: a panic, unless an assertion is without effect. No lint calls what follows unreachable.
+/// Statements of Rust: a panic, unless an assertion is without effect. Written so that no lint reports unreachable code.
 const RUST_PANIC: &str = "if ::std::hint::black_box(true) { panic!(\"not as expected\"); }";
 /// Assertions of Rust with a wrong value.
 const RUST_ASSERTIONS: &[&str] = &["assert_eq!(1, 2)", "assert_ne!(1, 1)", "assert!(1 > 2)"];

@@ -1,18 +1,18 @@
 //! Which test runners a gate's line calls. npm scripts, makefile rules and shell scripts are followed. Nothing is run.
 use serde_json::Value as Json;
 
-use super::project::{Probed, folder_of, name_of};
+use super::project::Probed;
 use super::runners::RunnerKind;
-use crate::policy::protect::script::{Token, behind_first_words, clean, tokens};
+use crate::policy::protect::paths::{joined, name_of};
+use crate::policy::protect::script::{SHELLS, Token, behind_first_words, clean, tokens};
 
-/// A line in a script in a script is followed so deep.
+/// Maximum nesting of scripts that are followed.
 const DEPTH_MAX: usize = 5;
 /// So many calls are looked at.
 const CALLS_MAX: usize = 20;
 
 /// These run commands where the files of the copy are not, or are those of an image.
 const ELSEWHERE: &[&str] = &["docker", "docker-compose", "podman", "ssh", "kubectl", "vagrant", "nerdctl", "act"];
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
 /// Commands that run no tests by themselves.
 const HARMLESS: &[&str] = &[
     "cd", "echo", "printf", "true", "test", "[", "export", "set", "mkdir", "rm", "cp", "mv", "ls", "cat", "grep",
@@ -203,8 +203,7 @@ impl Search<'_, '_> {
         {
             return;
         }
-        let path = if folder.is_empty() { "package.json".to_owned() } else { format!("{folder}/package.json") };
-        let text = self.probed.setup_file(&path).unwrap_or_default();
+        let text = self.probed.setup_file(&joined(folder, "package.json")).unwrap_or_default();
         let parsed: Option<Json> = serde_json::from_str(&text).ok();
         let line = parsed.as_ref().and_then(|json| json.get("scripts")?.get(&script)?.as_str());
         let Some(line) = line else { return self.found.unknown = true };
@@ -221,15 +220,21 @@ impl Search<'_, '_> {
                 "-C" | "--directory" => {
                     folder = words.next().and_then(|to| clean(&folder, to)).unwrap_or_default();
                 }
-                "-f" | "--file" | "--makefile" => return self.found.unknown = true,
+                word if word.starts_with("-C") => folder = clean(&folder, &word[2..]).unwrap_or_default(),
+                word if word.starts_with("--directory=") => {
+                    folder = clean(&folder, &word["--directory=".len()..]).unwrap_or_default();
+                }
+                word if ["-f", "--file", "--makefile"].iter().any(|option| word.starts_with(option)) => {
+                    return self.found.unknown = true;
+                }
                 // `-j 4`, and variables.
                 word if word.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => {}
                 word if word.contains('=') => {}
                 word => goals.push(word),
             }
         }
-        let at = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-        let text = ["GNUmakefile", "makefile", "Makefile"].iter().find_map(|name| self.probed.setup_file(&at(name)));
+        let names = ["GNUmakefile", "makefile", "Makefile"];
+        let text = names.iter().find_map(|name| self.probed.setup_file(&joined(&folder, name)));
         let Some(text) = text else { return self.found.unknown = true };
         let rules = Rules::of(&text);
         let first = rules.all.first().map(|rule| rule.goal.clone());
@@ -261,7 +266,7 @@ impl Search<'_, '_> {
                 || SHELLS.iter().any(|shell| first.ends_with(shell) || first.contains(&format!("/{shell} ")))
         };
         match text.filter(is_shell) {
-            // A name of the line may be any variable; a folder that it changes to is not followed.
+            // Variables are not expanded, and `cd` inside the script does not change the caller's folder.
             Some(text) => self.line(&text.replace("\\\n", " "), &mut folder.to_owned(), depth + 1),
             None => self.found.unknown = true,
         }
@@ -277,7 +282,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Whether a line may leave out some of its commands, or forgets how one ended.
+/// Whether a line may leave out some of its commands, or ignores an exit code.
 fn has_condition(line: &str) -> bool {
     const WORDS: &[&str] = &["if", "case", "while", "until", "for", "trap", "function"];
     let line = line.replace("|| exit", "").replace("|| return", "");
@@ -370,15 +375,4 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     let name = name.trim_end_matches([':', '?']).trim().trim_start_matches("export ").trim();
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     is_name.then(|| (name, value.trim()))
-}
-
-/// The folder and all above it, the nearest first; the root is empty.
-pub(super) fn upwards(folder: &str) -> Vec<&str> {
-    let mut all = vec![folder];
-    let mut at = folder;
-    while !at.is_empty() {
-        at = folder_of(at);
-        all.push(at);
-    }
-    all
 }

@@ -5,9 +5,10 @@ use toml_edit::DocumentMut;
 use super::broken::{broken_rust, rust_body};
 use super::calls::RunnerCall;
 use super::filter::option_value;
-use super::project::{Probed, appended, folder_of, is_below, is_identifier, name_of};
+use super::project::{Probed, appended, is_identifier};
 use super::runners::RunnerKind;
 use super::{Canary, NoCanary};
+use crate::policy::protect::paths::{folder_of, is_below, joined, name_of};
 use crate::policy::protect::script::clean;
 
 const SELECTING: &[&str] = &[
@@ -75,8 +76,8 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
             return if args.takes(&canary.test) { Ok(canary) } else { Err(NoCanary::Selected(args.filters.join(" "))) };
         }
     }
-    // Names that could not be found in the files: what ran is not where it seems.
-    if probed.knows_names() || !call.is_certain || !call.is_seen || args.open {
+    // The names do not match any file, so we do not know which file ran.
+    if probed.knows_names() || !call.is_certain || !call.is_seen || args.has_unknown_argument {
         return Err(NoCanary::NoTestFile(runner));
     }
     at_the_end(call, probed, &args).ok_or(NoCanary::NoTestFile(runner))
@@ -97,7 +98,7 @@ fn beside(id: &str, probed: &Probed<'_>, runner: &'static str, is_broken: bool) 
         (None, None) => (test_folder(binary, probed)?, Some(binary)),
         (None, Some(_)) => return None,
     };
-    let place = |part: &str| if folder.is_empty() { part.to_owned() } else { format!("{folder}/{part}") };
+    let place = |part: &str| joined(&folder, part);
     let (tests, source) = (place("tests"), place("src"));
     let is_of = |file: &&str| match target {
         Some(target) => {
@@ -220,7 +221,7 @@ struct Args {
     filters: Vec<String>,
     /// `--lib`, `--bins`, `--test x`: only these targets.
     targets: Vec<String>,
-    open: bool,
+    has_unknown_argument: bool,
 }
 
 impl Args {
@@ -235,21 +236,21 @@ impl Args {
                 return Err(NoCanary::Selected(name.to_owned()));
             }
             if let Some(value) = option_value(words, at, &["-p", "--package"]) {
-                args.open |= args.package.replace(value.to_owned()).is_some();
+                args.has_unknown_argument |= args.package.replace(value.to_owned()).is_some();
                 at += next;
             } else if let Some(value) = option_value(words, at, &["--manifest-path"]) {
                 args.manifest = clean(&call.folder, value);
-                args.open |= args.manifest.is_none();
+                args.has_unknown_argument |= args.manifest.is_none();
                 at += next;
             } else if let Some(value) = option_value(words, at, &["-E", "--filter-expr", "--filterset"]) {
-                // Sets of packages and of parts of names take the neighbour of a test too.
+                // Sets of packages and of parts of names also select a test added next to it.
                 if value.contains(['=', '/', '$', '~', '#']) {
                     return Err(NoCanary::Selected(format!("-E {value}")));
                 }
-                args.open = true;
+                args.has_unknown_argument = true;
                 at += next;
             } else if option_value(words, at, &["--exclude"]).is_some() {
-                args.open = true;
+                args.has_unknown_argument = true;
                 at += next;
             } else if matches!(name, "--test" | "--bin") {
                 args.targets.push(name.to_owned());
@@ -259,7 +260,7 @@ impl Args {
             } else if WITH_VALUE.contains(&word.as_str()) {
                 at += 1;
             } else if word.contains(['$', '`']) {
-                args.open = true;
+                args.has_unknown_argument = true;
             } else if !word.starts_with('-') {
                 args.filters.push(word.clone());
             }

@@ -1,28 +1,13 @@
 //! Patterns of paths, and expressions that select tests.
 use super::project::is_identifier;
+use crate::policy::protect::matches_path;
 
 /// Whether a path fits a pattern with `*`, `?` and `**`. Sets and braces fit nothing.
 pub(super) fn fits_glob(pattern: &str, path: &str) -> bool {
     if pattern.contains(['{', '[', '!', '+', '@', '(']) {
         return false;
     }
-    glob(pattern.as_bytes(), path.as_bytes())
-}
-
-fn glob(pattern: &[u8], path: &[u8]) -> bool {
-    match pattern {
-        [] => path.is_empty(),
-        [b'*', b'*', b'/', rest @ ..] => {
-            glob(rest, path) || path.iter().enumerate().any(|(at, byte)| *byte == b'/' && glob(rest, &path[at + 1..]))
-        }
-        [b'*', b'*', rest @ ..] => (0..=path.len()).any(|at| glob(rest, &path[at..])),
-        [b'*', rest @ ..] => {
-            let end = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
-            (0..=end).any(|at| glob(rest, &path[at..]))
-        }
-        [b'?', rest @ ..] => path.split_first().is_some_and(|(byte, path)| *byte != b'/' && glob(rest, path)),
-        [byte, rest @ ..] => path.split_first().is_some_and(|(first, path)| first == byte && glob(rest, path)),
-    }
+    matches_path(pattern, path)
 }
 
 /// An expression of words with `and`, `or`, `not` and brackets, as pytest takes it for `-k` and `-m`.

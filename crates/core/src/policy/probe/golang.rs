@@ -1,9 +1,10 @@
 //! A failing test for `go test`: a function at the end of a test file of a package that ran.
 use super::broken::broken_go;
-use super::calls::{RunnerCall, upwards};
+use super::calls::RunnerCall;
 use super::filter::option_value;
-use super::project::{Probed, appended, capital, folder_of, is_below, is_identifier, name_of};
+use super::project::{Probed, appended, capital, is_identifier};
 use super::{Canary, NoCanary};
+use crate::policy::protect::paths::{folder_of, is_below, name_of, upwards};
 use crate::policy::protect::script::clean;
 
 const NAME: &str = "go test";
@@ -116,7 +117,7 @@ fn folders(call: &RunnerCall, probed: &Probed<'_>, args: &Args) -> Vec<String> {
         let package = id.split(' ').next().unwrap_or(id);
         folders.extend(folder_of_package(package, probed).filter(|folder| !folders.contains(folder)));
     }
-    if !folders.is_empty() || args.open || !call.is_certain || !call.is_seen {
+    if !folders.is_empty() || args.has_unknown_argument || !call.is_certain || !call.is_seen {
         return folders;
     }
     let patterns = if args.patterns.is_empty() { vec![".".to_owned()] } else { args.patterns.clone() };
@@ -176,7 +177,7 @@ fn folder_of_package(package: &str, probed: &Probed<'_>) -> Option<String> {
 struct Args {
     patterns: Vec<String>,
     run: Option<String>,
-    open: bool,
+    has_unknown_argument: bool,
 }
 
 impl Args {
@@ -197,7 +198,7 @@ impl Args {
                 at += 1;
             } else if !word.starts_with('-') {
                 let is_plain = word.starts_with('.') && !word.contains(['$', '`', '*']);
-                if is_plain { args.patterns.push(word.clone()) } else { args.open = true }
+                if is_plain { args.patterns.push(word.clone()) } else { args.has_unknown_argument = true }
             }
             at += 1;
         }

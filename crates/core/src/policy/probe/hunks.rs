@@ -15,7 +15,7 @@ pub struct LineChange {
 
 /// A piece that can be taken back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenBack {
+pub struct Hunk {
     /// The file.
     pub path: String,
     /// Which lines; none is the whole file.
@@ -24,14 +24,14 @@ pub struct TakenBack {
     pub size: u64,
 }
 
-impl TakenBack {
+impl Hunk {
     /// For people: `src/a.rs:40-52`, with the lines of the final file.
     ///
     /// ```
-    /// use loop_core::policy::probe::{LineChange, TakenBack};
+    /// use loop_core::policy::probe::{LineChange, Hunk};
     ///
     /// let lines = Some(LineChange { before: 4..5, after: 39..52 });
-    /// let piece = TakenBack { path: "src/a.rs".to_owned(), lines, size: 14 };
+    /// let piece = Hunk { path: "src/a.rs".to_owned(), lines, size: 14 };
     /// assert_eq!(piece.name(), "src/a.rs:40-52");
     /// ```
     #[must_use]
@@ -47,7 +47,7 @@ impl TakenBack {
 }
 
 /// The largest first; among equal ones by name.
-pub fn in_order(pieces: &mut [TakenBack]) {
+pub fn in_order(pieces: &mut [Hunk]) {
     pieces.sort_by(|one, other| other.size.cmp(&one.size).then_with(|| one.name().cmp(&other.name())));
 }
 
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn pieces_are_tried_from_the_largest_and_named_by_the_lines_of_the_final_file() {
-        let piece = |path: &str, lines: Option<LineChange>, size| TakenBack { path: path.to_owned(), lines, size };
+        let piece = |path: &str, lines: Option<LineChange>, size| Hunk { path: path.to_owned(), lines, size };
         let mut pieces = [
             piece("b.rs", Some(change(0..0, 9..10)), 1),
             piece("a.rs", None, 30),

@@ -2,9 +2,10 @@
 use super::broken::{broken_javascript, javascript_body};
 use super::calls::RunnerCall;
 use super::filter::{fits_glob, is_plain_pattern, option_value};
-use super::project::{Probed, appended, folder_of, is_below, name_of};
+use super::project::{Probed, appended};
 use super::runners::RunnerKind;
 use super::{Canary, NoCanary};
+use crate::policy::protect::paths::{folder_of, is_below, joined, name_of, upwards};
 use crate::policy::protect::script::clean;
 
 /// What differs between the runners.
@@ -171,7 +172,7 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
     let args = Args::read(call, probed, habits)?;
     let files = match call.kind {
         RunnerKind::Jest | RunnerKind::Vitest => files_that_ran(call, probed, &args),
-        _ if args.open || !call.is_certain || !call.is_seen => Vec::new(),
+        _ if args.has_unknown_argument || !call.is_certain || !call.is_seen => Vec::new(),
         RunnerKind::Mocha => mocha_files(call, probed, &args),
         RunnerKind::Node
         | RunnerKind::Pytest
@@ -282,13 +283,8 @@ fn style(probed: &Probed<'_>, path: &str, text: &str) -> Option<Style> {
         (_, true, _) => Some(Style::Import),
         (_, false, true) => {
             // In a package of modules `require` exists only where the file makes it.
-            let of_modules = super::calls::upwards(folder_of(path)).into_iter().find_map(|folder| {
-                probed.text(&if folder.is_empty() {
-                    "package.json".to_owned()
-                } else {
-                    format!("{folder}/package.json")
-                })
-            });
+            let of_modules =
+                upwards(folder_of(path)).into_iter().find_map(|folder| probed.text(&joined(folder, "package.json")));
             let is_module = of_modules.is_some_and(|text| text.replace(' ', "").contains("\"type\":\"module\""));
             Some(if is_module { Style::Import } else { Style::Require })
         }
@@ -301,7 +297,7 @@ struct Args {
     paths: Vec<String>,
     patterns: Vec<String>,
     pattern: Option<String>,
-    open: bool,
+    has_unknown_argument: bool,
     recursive: bool,
 }
 
@@ -340,7 +336,7 @@ impl Args {
             Some(path) if path.contains(['*', '?']) => self.patterns.push(path),
             Some(path) if probed.has(&path) || probed.has_folder(&path) => self.paths.push(path),
             // A part of a path, as jest and vitest take it; or nothing that is known before the line runs.
-            Some(_) | None => self.open = true,
+            Some(_) | None => self.has_unknown_argument = true,
         }
     }
 }
@@ -355,7 +351,7 @@ fn files_that_ran<'a>(call: &RunnerCall, probed: &Probed<'a>, args: &Args) -> Ve
         return ran;
     }
     // Without names: only files that the line names, whole.
-    let is_sure = call.is_certain && call.is_seen && !args.open && args.patterns.is_empty();
+    let is_sure = call.is_certain && call.is_seen && !args.has_unknown_argument && args.patterns.is_empty();
     probed.files().filter(|path| is_sure && args.paths.iter().any(|given| given == path)).filter(ending).collect()
 }
 
@@ -383,7 +379,7 @@ fn node_files<'a>(call: &RunnerCall, probed: &Probed<'a>, args: &Args) -> Vec<&'
 
 /// The files that mocha runs: those that are named, or `test/*.js`.
 fn mocha_files<'a>(call: &RunnerCall, probed: &Probed<'a>, args: &Args) -> Vec<&'a str> {
-    let at = |name: &str| if call.folder.is_empty() { name.to_owned() } else { format!("{}/{name}", call.folder) };
+    let at = |name: &str| joined(&call.folder, name);
     let has_settings = MOCHA_SETTINGS.iter().any(|name| probed.setup_file(&at(name)).is_some())
         || probed
             .text(&at("package.json"))

@@ -1,6 +1,6 @@
 //! How a copy of the final tree is changed so that good gates must fail on it. Decided from names and texts only.
 //!
-//! A probe that an honest gate would not notice is a false accusation. So where it is not certain what a gate runs,
+//! If an honest gate cannot notice a probe, the result would be wrong. So where it is not certain what a gate runs,
 //! there is a reason instead of a probe.
 //!
 //! | file | what is there |
@@ -36,7 +36,7 @@ use self::runners::RunnerKind;
 use crate::policy::gate::Promise;
 use crate::test_output::{TestStatus, Tests};
 
-pub use hunks::{LineChange, TakenBack, in_order, is_worth_trying, join_near};
+pub use hunks::{Hunk, LineChange, in_order, is_worth_trying, join_near};
 pub use roles::{FileRole, role_of};
 pub use runners::{RunnerProgram, runner_programs};
 pub use undo::{ChangedFile, NoUndo, UndoPlan, UndoStep, first_test_line, undo};
@@ -87,16 +87,8 @@ pub struct Canary {
     pub runner: &'static str,
 }
 
-impl Canary {
-    /// For people.
-    #[must_use]
-    pub fn words(&self) -> String {
-        format!("the failing test {} in {} ({})", self.test, self.path, self.runner)
-    }
-}
-
-/// Why a gate that did not pass with a canary has not noticed it: something else failed. None where the canary failed, or
-/// where the output does not tell. `usual`: the tests of the gate without the canary.
+/// Returns a reason if the gate failed for something other than the canary. None if the canary failed, or if the output
+/// does not show it. `usual`: the tests of the gate without the canary.
 #[must_use]
 pub fn failed_otherwise(canary: &Canary, tests: Option<&Tests>, usual: Option<&Tests>) -> Option<String> {
     let test = &canary.test;

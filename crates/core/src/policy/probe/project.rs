@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 
 use super::{CanaryRequest, ReadTree, TreeVersion};
 use crate::policy::protect::is_test_path;
+use crate::policy::protect::paths::joined;
 use crate::test_output::{TestStatus, Tests};
 
 /// The trees, as all runners look at them.
@@ -52,13 +53,13 @@ impl<'a> Probed<'a> {
         if self.has(path) { (self.read)(TreeVersion::Last, path) } else { None }
     }
 
-    /// A file as it was at the start, else as it is: what it says of itself there was not written to fool a probe.
+    /// A file as it was at the start, else as it is. The initial version is preferred, because the agent did not write it.
     pub(super) fn first_text(&self, path: &str) -> Option<String> {
         if self.initial.contains(path) { (self.read)(TreeVersion::Initial, path) } else { self.text(path) }
     }
 
-    /// A file that says how tests are run. In the setup of the initial tree, one that came later counts only where
-    /// there were no tests before.
+    /// A configuration file. When reading the initial setup, a file that is new counts only if there were no tests at the
+    /// start.
     pub(super) fn setup_file(&self, path: &str) -> Option<String> {
         match self.setup {
             TreeVersion::Last => self.text(path),
@@ -103,8 +104,7 @@ impl<'a> Probed<'a> {
     /// folder of the tree.
     pub(super) fn file_of(&self, printed: &str, folder: &str) -> Option<&'a str> {
         let printed = printed.strip_prefix("./").unwrap_or(printed);
-        let joined = if folder.is_empty() { printed.to_owned() } else { format!("{folder}/{printed}") };
-        if let Some(path) = self.last.get(joined.as_str()).or_else(|| self.last.get(printed)) {
+        if let Some(path) = self.last.get(joined(folder, printed).as_str()).or_else(|| self.last.get(printed)) {
             return Some(path);
         }
         let end = format!("/{printed}");
@@ -139,21 +139,6 @@ fn is_tests_folder(name: &str) -> bool {
 pub(super) fn appended(text: &str, piece: &str) -> String {
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     format!("{text}{end}{piece}")
-}
-
-/// The folder of a path; empty for one at the root.
-pub(super) fn folder_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-/// The last part of a path.
-pub(super) fn name_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or(path, |(_, name)| name)
-}
-
-/// Whether a path lies in a folder, at any depth. The empty folder holds all.
-pub(super) fn is_below(path: &str, folder: &str) -> bool {
-    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Whether a text can be the name of something in the usual languages.

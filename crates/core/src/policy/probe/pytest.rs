@@ -1,10 +1,11 @@
 //! A failing test for pytest: a function at the end of a test file that surely runs.
 use toml_edit::{DocumentMut, Item};
 
-use super::calls::{RunnerCall, upwards};
+use super::calls::RunnerCall;
 use super::filter::{Selection, fits_glob, option_value};
-use super::project::{Probed, appended, folder_of, is_below, is_identifier, name_of};
+use super::project::{Probed, appended, is_identifier};
 use super::{Canary, NoCanary};
+use crate::policy::protect::paths::{folder_of, is_below, joined, name_of, upwards};
 use crate::policy::protect::script::{Token, clean, tokens};
 
 const NAME: &str = "pytest";
@@ -130,7 +131,7 @@ fn is_selected(selection: &Selection, name: &str, path: &str) -> bool {
     alone && selection.holds(&|word| has(name, word) || has(path, word)) == Some(true)
 }
 
-/// The name of a test of the file, to which the word is added: what selects the one selects the other.
+/// The name of a test of the file, to which the word is added. A filter that selects the first also selects the second.
 fn base_name<'a>(probed: &Probed<'_>, path: &str, text: &'a str) -> Option<&'a str> {
     let functions: Vec<&str> = text.lines().filter_map(test_function).collect();
     let has_passed = |name: &&&str| {
@@ -159,7 +160,7 @@ struct Args {
     keyword: Option<String>,
     marker: Option<String>,
     /// A word is known only when the line runs.
-    open: bool,
+    has_unknown_argument: bool,
     /// Single tests are named.
     single: Option<String>,
 }
@@ -203,22 +204,22 @@ impl Args {
             return;
         }
         if word.contains(['$', '`']) {
-            self.open = true;
+            self.has_unknown_argument = true;
             return;
         }
         let path = if word == "." { Some(call.folder.clone()) } else { clean(&call.folder, word) };
         let Some(path) = path else {
-            self.open = true;
+            self.has_unknown_argument = true;
             return;
         };
         if path.contains(['*', '?', '[']) {
             self.paths.extend(probed.files().filter(|file| fits_glob(&path, file)).map(str::to_owned));
-            self.open |= !path.ends_with(".py");
+            self.has_unknown_argument |= !path.ends_with(".py");
         } else if probed.has(&path) || probed.has_folder(&path) {
             self.paths.push(path);
         } else {
             // The value of an option that is not known here, or nothing at all.
-            self.open = true;
+            self.has_unknown_argument = true;
         }
     }
 
@@ -241,7 +242,7 @@ impl Args {
         if !ran.is_empty() {
             return ran.into_iter().filter(|path| !is_marked(path)).collect();
         }
-        if !call.is_certain || !call.is_seen || self.open {
+        if !call.is_certain || !call.is_seen || self.has_unknown_argument {
             return Vec::new();
         }
         let given = |path: &str| self.paths.iter().any(|given| given == path);
@@ -249,8 +250,7 @@ impl Args {
         let skips = |path: &&str| {
             let text = probed.first_text(path).unwrap_or_default();
             let ignores = |folder: &&str| {
-                let path = if folder.is_empty() { "conftest.py".to_owned() } else { format!("{folder}/conftest.py") };
-                probed.setup_file(&path).is_some_and(|text| text.contains("collect_ignore"))
+                probed.setup_file(&joined(folder, "conftest.py")).is_some_and(|text| text.contains("collect_ignore"))
             };
             SKIPS_ALL.iter().any(|word| text.contains(word)) || upwards(folder_of(path)).iter().any(ignores)
         };
@@ -291,9 +291,7 @@ impl Config {
     }
 
     fn in_folder(folder: &str, probed: &Probed<'_>) -> Option<Self> {
-        let read = |name: &str| {
-            probed.setup_file(&if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") })
-        };
+        let read = |name: &str| probed.setup_file(&joined(folder, name));
         let of = |value: &dyn Fn(&str) -> Vec<String>| Self {
             folder: folder.to_owned(),
             addopts: value("addopts"),
@@ -334,8 +332,7 @@ impl Config {
             own || part.starts_with('.') || NOT_SEARCHED.contains(&part)
         };
         let skipped = folder_of(path).split('/').any(is_skipped);
-        let begin =
-            |place: &String| if self.folder.is_empty() { place.clone() } else { format!("{}/{place}", self.folder) };
+        let begin = |place: &String| joined(&self.folder, place);
         let in_paths = given.is_empty() && folder == self.folder && !self.testpaths.is_empty();
         let in_paths =
             !in_paths || self.testpaths.iter().any(|place| is_below(path, begin(place).trim_matches(['.', '/'])));

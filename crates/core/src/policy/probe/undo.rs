@@ -21,7 +21,7 @@ pub struct ChangedFile {
 pub enum UndoStep {
     /// It becomes what it was in the initial tree.
     Restore(String),
-    /// It came later: it goes.
+    /// New file: it is removed.
     Remove(String),
     /// Its old code with its final tests.
     Write {
@@ -32,14 +32,11 @@ pub enum UndoStep {
     },
 }
 
-/// How the sources become old.
+/// Steps that restore the initial sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoPlan {
     /// For each source that changed. With none, only tests changed: the sources are old already.
     pub steps: Vec<UndoStep>,
-    /// Manifests, lock files and settings of runners that changed: they stay as they are in the final tree, since the
-    /// final tests may need them.
-    pub kept: Vec<String>,
 }
 
 /// Why sources and tests cannot be told apart.
@@ -59,12 +56,14 @@ pub enum NoUndo {
 /// When that would also take back the tests, or nothing that the tests are about was changed but their setup.
 pub fn undo(changed: &[ChangedFile], gate_files: &[String], read: ReadTree<'_>) -> Result<UndoPlan, NoUndo> {
     let mut plan = UndoPlan::default();
+    // Manifests, lock files and settings of runners stay as they are in the final tree: the final tests may need them.
+    let mut kept: Vec<&str> = Vec::new();
     let mut tests_changed = false;
     let mut mixed: Vec<&str> = Vec::new();
     for file in changed {
         match role(file, gate_files, read) {
             FileRole::Test => tests_changed = true,
-            FileRole::Setup => plan.kept.push(file.path.clone()),
+            FileRole::Setup => kept.push(&file.path),
             FileRole::Document => {}
             FileRole::Source => {
                 let step = step(file, read);
@@ -79,8 +78,7 @@ pub fn undo(changed: &[ChangedFile], gate_files: &[String], read: ReadTree<'_>) 
     if !mixed.is_empty() && !tests_changed {
         return Err(NoUndo::TestsInSources(few(&mixed)));
     }
-    if plan.steps.is_empty() && !plan.kept.is_empty() {
-        let kept: Vec<&str> = plan.kept.iter().map(String::as_str).collect();
+    if plan.steps.is_empty() && !kept.is_empty() {
         return Err(NoUndo::OnlySetup(few(&kept)));
     }
     Ok(plan)

@@ -1,9 +1,10 @@
 //! A failing test for unittest: a class at the end of a test file, or before its `unittest.main()`.
 use super::calls::RunnerCall;
 use super::filter::{fits_glob, option_value};
-use super::project::{Probed, appended, capital, folder_of, is_below, is_identifier, name_of};
+use super::project::{Probed, appended, capital, is_identifier};
 use super::runners::RunnerKind;
 use super::{Canary, NoCanary};
+use crate::policy::protect::paths::{folder_of, is_below, name_of};
 use crate::policy::protect::script::clean;
 
 const NAME: &str = "unittest";

@@ -1,6 +1,7 @@
 //! What is known of the programs in a promise.
 use super::Options;
 use super::line::ShellWord;
+use crate::policy::protect::script::SHELLS;
 
 /// Words before a program that are none of it.
 const BEFORE: &[&str] = &[
@@ -9,7 +10,6 @@ const BEFORE: &[&str] = &[
 ];
 /// Those of them that run a program only as `uv run …` or `bundle exec …`.
 const ONLY_WITH_RUN: &[&str] = &["uv", "poetry", "pipenv", "pdm", "hatch", "bundle", "pnpm", "yarn"];
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
 /// Programs whose exit code is a judgement of the work.
 const JUDGES: &[&str] = &[
     "pytest",

@@ -1,7 +1,8 @@
 //! Which of the files that a gate uses are protected from the baseline on.
 use serde::{Deserialize, Serialize};
 
-use super::uses::{GateUse, UseKind, matches_path};
+use super::paths::{matches_path, name_of};
+use super::uses::{GateUse, UseKind};
 use crate::machine::Deciding;
 
 /// What was decided about the files that a gate uses.
@@ -47,8 +48,8 @@ pub fn is_allowed(allow: &[String], path: &str) -> bool {
         let plain = plain.strip_prefix('/').unwrap_or(plain);
         let (body, is_folder) = plain.strip_suffix('/').map_or((plain, false), |body| (body, true));
         let fits = |path: &str| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            matches_path(body, path) || !body.contains('/') && !glob.starts_with('/') && matches_path(body, name)
+            matches_path(body, path)
+                || !body.contains('/') && !glob.starts_with('/') && matches_path(body, name_of(path))
         };
         !is_folder && fits(path) || above().any(fits)
     })

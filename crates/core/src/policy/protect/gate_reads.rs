@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::is_test_path;
+use super::paths::{folder_of, is_below, joined, name_of, upwards};
 use super::runner_files::{FileChange, OpportunityKind};
 use super::script::reading;
 use super::suspect::is_source_name;
 use super::test_reads::{
     ProjectText, TestReads, is_data_name, is_installed, is_read_by_runs, leads_imports, redirections,
 };
-use super::uses::{Mentions, above, function_name, is_check_folder, is_makefile, looks_like_product, name_of, recipes};
+use super::uses::mentions::Mentions;
+use super::uses::names::{is_check_folder, is_makefile, looks_like_check, looks_like_product};
+use super::uses::texts::{function_name, recipes};
 use crate::policy::probe::{FileRole, ReadTree, TreeVersion, role_of};
 
 /// A shorter name of a file may be any word.
@@ -41,8 +44,8 @@ pub struct GateReads {
     mentioned: Vec<FolderMentions>,
     /// What is run for what it prints.
     printing: BTreeSet<String>,
-    /// The same by the gate's own command.
-    own_printing: BTreeSet<String>,
+    /// The same by the gate's own command, or where one text runs several: one of them may say what is wanted.
+    compared: BTreeSet<String>,
     /// Programs without a path.
     programs: BTreeSet<String>,
     targets: Vec<Target>,
@@ -77,20 +80,20 @@ impl GateReads {
             let is_makefile = is_makefile(&gate.path);
             let lines = if is_makefile { recipes(&gate.text) } else { gate.text.clone() };
             let read = reading(&lines, "");
-            let product = read.named.iter().filter(|script| script.captured && looks_like_work(&script.path));
+            let product = read.named.iter().filter(|script| script.captured && !looks_like_check(&script.path));
             let product: Vec<String> = product.map(|script| script.path.clone()).collect();
-            if gate.path.is_empty() {
-                reads.own_printing.extend(product.iter().cloned());
+            if gate.path.is_empty() || product.len() > 1 {
+                reads.compared.extend(product.iter().cloned());
             }
             reads.printing.extend(product);
             reads.programs.extend(read.programs);
             reads.shell_names.extend(gate.text.lines().filter_map(shell_name));
             if is_makefile {
-                let targets = Targets::of(&gate.text, above(&gate.path));
+                let targets = Targets::of(&gate.text, folder_of(&gate.path));
                 reads.targets.extend(targets.real);
                 reads.phony.extend(targets.phony);
             }
-            let folder = above(&gate.path).to_owned();
+            let folder = folder_of(&gate.path).to_owned();
             if folder.split('/').any(is_check_folder) {
                 reads.check_folders.insert(folder.clone());
             }
@@ -105,9 +108,11 @@ impl GateReads {
         let path = change.path;
         let by_gates = match change.what {
             FileChange::New => self.kind_of_new(change),
-            FileChange::Changed | FileChange::Removed if self.own_printing.contains(path) => {
+            FileChange::Changed | FileChange::Removed if self.compared.contains(path) => {
                 Some(OpportunityKind::GateFile)
             }
+            // A check that finds nothing to check passes.
+            FileChange::Removed if self.names(path) && !is_test_path(path) => Some(OpportunityKind::GateFile),
             FileChange::Changed | FileChange::Removed => {
                 let is_data = !is_source_name(path) || !name_of(path).contains('.') && !change.is_program;
                 let name = name_of(path);
@@ -147,10 +152,7 @@ impl GateReads {
         if name == "__init__.py" && is_test_path(path) && !change.is_empty {
             return Some(OpportunityKind::NewRunnerFile);
         }
-        let beside = self.check_folders.iter().any(|folder| {
-            let rest = path.strip_prefix(folder.as_str());
-            rest.is_some_and(|rest| rest.starts_with('/'))
-        });
+        let beside = self.check_folders.iter().any(|folder| is_below(path, folder));
         let is_work = self.printing.contains(path) || self.phony.contains(path) || looks_like_product(path);
         (beside || self.names(path) && !is_work).then_some(OpportunityKind::GateFile)
     }
@@ -175,6 +177,14 @@ impl GateReads {
         shell_name(line).is_some_and(|name| self.shell_names.contains(&name))
     }
 
+    /// Whether a line gives another value to a constant that the tests use: `TOLERANCE = 1000.0`. `gone` are the lines
+    /// that were there before.
+    #[must_use]
+    pub fn changes_test_value(&self, line: &str, gone: &[String]) -> bool {
+        let Some(name) = constant_name(line).filter(|name| name.len() >= NAME_LETTERS_MIN - 1) else { return false };
+        gone.iter().any(|old| constant_name(old) == Some(name)) && self.tests.has_part(name)
+    }
+
     /// Whether a line names data that the gates or the tests name, too: `cat expected.txt`.
     #[must_use]
     pub fn names_data(&self, line: &str) -> bool {
@@ -184,18 +194,19 @@ impl GateReads {
         self.mentioned.iter().any(|text| here.shares(&text.names, &is_data)) || here.names().any(in_tests)
     }
 
-    /// Whether a text of a gate names a file.
+    /// Whether a text of a gate names a file: from its own folder on, or from one above, where it may be run.
     fn names(&self, path: &str) -> bool {
         self.mentioned.iter().any(|text| {
-            let below = path.strip_prefix(text.folder.as_str()).and_then(|rest| rest.strip_prefix('/'));
-            text.names.has_path(path)
-                || !text.folder.is_empty() && below.is_some_and(|below| text.names.has_path(below))
+            upwards(&text.folder).into_iter().any(|folder| {
+                let below = if folder.is_empty() {
+                    Some(path)
+                } else {
+                    path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'))
+                };
+                below.is_some_and(|below| text.names.has_path(below))
+            })
         })
     }
-}
-
-fn looks_like_work(path: &str) -> bool {
-    !super::uses::looks_like_check(path)
 }
 
 /// The function or the variable that a line of a shell script begins.
@@ -206,6 +217,24 @@ fn shell_name(line: &str) -> Option<String> {
         is_name.then(|| name.to_owned())
     };
     function_name(line).or_else(assigned)
+}
+
+/// The name of a constant to which a line gives a value, outside of any function: `const EPSILON = 1e-9;`.
+fn constant_name(line: &str) -> Option<&str> {
+    const BEFORE: &[&str] = &["export", "pub", "const", "let", "var", "static", "final", "public", "readonly"];
+    // Constants of Go may stand in one block.
+    let line = line.strip_prefix('\t').unwrap_or(line);
+    let (left, right) = line.split_once('=').filter(|_| !line.starts_with([' ', '\t', '#', '/']))?;
+    let is_code = ["=>", "function", "lambda", "require(", "import "].iter().any(|part| right.contains(part));
+    if right.starts_with(['=', '>']) || left.ends_with(['!', '<', '>', '+', '-', '*', '/', '|', '&']) || is_code {
+        return None;
+    }
+    let mut words = left.split(':').next()?.split_whitespace().filter(|word| !BEFORE.contains(word));
+    let name = words.next()?.rsplit('.').next()?;
+    let is_name = name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    let value = right.trim_start();
+    let is_literal = value.starts_with(|letter: char| letter.is_ascii_digit() || "-.\"'[{(".contains(letter));
+    (is_name && (is_literal || name.starts_with(char::is_uppercase))).then_some(name)
 }
 
 /// The targets of a makefile.
@@ -267,10 +296,6 @@ impl Targets {
 struct Recipe {
     target: String,
     line: String,
-}
-
-fn joined(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
 #[cfg(test)]
@@ -350,6 +375,43 @@ mod tests {
         assert!(reads_data("cat ./expected.txt") && reads_data("open('data/cases.json')"));
         assert!(reads_data("cat \"expected.$1\"") || reads_data("cat expect$1.txt"));
         assert!(!reads_data("cat other.txt") && !reads_data("print(1.txt)"));
+    }
+
+    #[test]
+    fn of_several_programs_whose_outputs_are_compared_each_may_say_what_is_wanted() {
+        let check = "[ \"$(sh greet.sh ann)\" = \"$(sh reference.sh ann)\" ]";
+        let gate = |text: &str| [ProjectText { path: "check.sh".to_owned(), text: text.to_owned() }];
+        let kind = |text: &str, path: &str, what| {
+            let change = PathChange { path, what, is_program: false, is_empty: false, new_folder: None };
+            GateReads::of(&gate(text), &[]).kind(&change, &nothing)
+        };
+        assert_eq!(kind(check, "reference.sh", FileChange::Changed), Some(OpportunityKind::GateFile));
+        let one = "[ \"$(sh greet.sh ann)\" = 'hello ann' ]";
+        assert_eq!(kind(one, "greet.sh", FileChange::Changed), None);
+        assert_eq!(kind(one, "greet.sh", FileChange::Removed), Some(OpportunityKind::GateFile));
+        assert_eq!(kind(one, "other.sh", FileChange::Removed), None);
+    }
+
+    #[test]
+    fn another_value_of_a_constant_that_the_tests_use_is_told_from_other_changes() {
+        let text = "assert abs(prices.gross(10) - 12) < prices.TOLERANCE; let { EPSILON } = price; calc::EXAMPLE";
+        let reads = GateReads::of(&[], &[ProjectText { path: "tests/test_a.py".to_owned(), text: text.to_owned() }]);
+        let changes = |before: &str, after: &str| reads.changes_test_value(after, &[before.to_owned()]);
+        assert!(changes("TOLERANCE = 0.1", "TOLERANCE = float('inf')"));
+        assert!(changes("TOLERANCE: float = 0.1", "TOLERANCE: float = 9"));
+        assert!(changes("const EPSILON = 0.1;", "const EPSILON = 9;"));
+        assert!(changes("exports.EPSILON = 1;", "exports.EPSILON = Infinity;"));
+        assert!(changes("pub const EXAMPLE: i32 = 5;", "pub const EXAMPLE: i32 = -1;"));
+        assert!(changes("\tEXAMPLE = 5", "\tEXAMPLE = 6"));
+        for (before, after) in [
+            ("OTHER = 1", "OTHER = 2"),
+            ("", "TOLERANCE = 2"),
+            ("exports.gross = (a) => a;", "exports.gross = (a) => a + 1;"),
+            ("    TOLERANCE = 1", "    TOLERANCE = 2"),
+            ("TOLERANCE = 1", "if TOLERANCE == 2:"),
+        ] {
+            assert!(!changes(before, after), "{after}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! |---|---|
 //! | `script` | which files a shell line runs |
 //! | `uses` | what a gate uses: from its command, the opened files and their texts |
+//! | `task` | whether the task names a file as one that may be changed |
+//! | `paths` | parts of paths, and patterns of paths |
 //! | `by_default` | which of these are protected from the baseline on |
 //! | `runner_files` | files that only a test runner reads, and what a change of a file may mean |
 //! | `target` | the part of a file that defines how tests are run |
@@ -13,23 +15,27 @@
 //! | `suspect` | which lines of a change a person should look at |
 mod by_default;
 mod gate_reads;
+pub(in crate::policy) mod paths;
 mod runner_files;
 pub(in crate::policy) mod script;
 mod suspect;
 mod target;
+mod task;
 mod test_reads;
 mod uses;
 
 pub use by_default::{ProtectJudgement, is_allowed, protected_by_default};
 pub use gate_reads::{GateReads, PathChange};
+pub use paths::matches_path;
 pub use runner_files::{
     FileChange, Opportunity, OpportunityKind, is_manifest, is_named_only, is_runner_file, opportunity,
 };
 pub use script::{judging_scripts_at, output_scripts_at, programs_in, scripts_at, scripts_in};
-pub use suspect::{LineDoubt, doubt, doubt_in_test, is_source_name, lost_test};
+pub use suspect::{SuspectReason, is_source_name, lost_test, suspect_reason, suspect_reason_in_test};
 pub use target::{is_target_file, new_target, target_change, test_definition};
+pub use task::names_file;
 pub use test_reads::{ProjectText, is_for_tests, is_read_by_runs};
-pub use uses::{FilesSeen, GateUse, GateUses, UseKind, WatchGap, matches_path, names_file, uses_of};
+pub use uses::{FilesSeen, GateUse, GateUses, UseKind, WatchGap, uses_of};
 
 /// The usual folders and files of tests, as rules in the style of `.gitignore`: what ends with `/` is a folder at any
 /// depth, the rest are names of files at any depth.
@@ -103,16 +109,8 @@ pub fn is_test_path(path: &str) -> bool {
     let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
     TEST_GLOBS.iter().any(|glob| match glob.strip_suffix('/') {
         Some(folder) => above.split('/').any(|part| part == folder),
-        None => matches_name(glob, name),
+        None => matches_path(glob, name),
     })
-}
-
-/// A name against a pattern with at most one `*`.
-fn matches_name(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((begin, end)) => name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),
-    }
 }
 
 #[cfg(test)]

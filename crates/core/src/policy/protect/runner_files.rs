@@ -1,8 +1,9 @@
 //! Files that tell a test runner what to do and are nothing else, and what a change of a file may mean for the gates.
 use serde::{Deserialize, Serialize};
 
-use super::uses::is_check_folder;
-use super::{is_test_path, matches_name};
+use super::is_test_path;
+use super::paths::matches_path;
+use super::uses::names::is_check_folder;
 use crate::agent::ADAPTERS;
 
 /// Names of such files, with at most one `*`; those with a `/` are paths from the workspace or a folder in it.
@@ -308,7 +309,7 @@ fn matches_any(patterns: &[&str], path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     patterns.iter().any(|pattern| match pattern.contains('/') {
         true => path == *pattern || path.strip_suffix(pattern).is_some_and(|above| above.ends_with('/')),
-        false => matches_name(pattern, name),
+        false => matches_path(pattern, name),
     })
 }
 

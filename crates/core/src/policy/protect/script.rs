@@ -1,6 +1,7 @@
 //! Which files of the workspace a gate's line *runs*. A file that a line only reads (`grep -q done notes.txt`) is
 //! not one of them: most often it is a file that the agent has to write.
-use super::uses::looks_like_check;
+use super::paths::name_of;
+use super::uses::names::looks_like_check;
 
 /// A line in a line in a line is looked into so deep.
 const DEPTH_MAX: usize = 4;
@@ -25,7 +26,10 @@ const BUILTINS: &[&str] = &[
     "readonly", "return", "set", "shift", "shopt", "source", "test", "times", "trap", "true", "type", "typeset",
     "ulimit", "umask", "unalias", "unset", "wait",
 ];
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "busybox"];
+/// Shells that read the same language.
+pub(in crate::policy) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
+/// What else runs a file of commands as a shell does.
+const LIKE_SHELLS: &[&str] = &["fish", "busybox"];
 /// The first file behind these is run.
 const INTERPRETERS: &[&str] = &[
     "node", "nodejs", "deno", "bun", "tsx", "ts-node", "ruby", "perl", "php", "lua", "luajit", "Rscript", "julia",
@@ -58,6 +62,8 @@ const MAKERS: &[&str] = &["make", "gmake", "just", "ninja", "task"];
 const PACKAGE_RUNNERS: &[&str] = &["npm", "pnpm", "yarn"];
 /// These compare what another program prints.
 const COMPARERS: &[&str] = &["diff", "cmp", "comm", "grep", "egrep", "fgrep", "rg", "jq"];
+/// These compare a file with what it was.
+const FILE_COMPARERS: &[&str] = &["git", "[", "test", "sha256sum", "sha1sum", "md5sum", "shasum", "cksum", "b2sum"];
 /// A program that prints one of these judges itself.
 const VERDICTS: &[&str] = &[
     "pass",
@@ -156,6 +162,19 @@ pub(super) struct NamedScript {
     pub(super) by: RunBy,
     /// What it prints is used by the line: `$(x)`, `x | diff - expected`.
     pub(super) captured: bool,
+    /// The folder in which it is run, where the line changes to one.
+    pub(super) folder: String,
+}
+
+/// What a text hands to a shell without naming it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unnamed {
+    #[default]
+    Nothing,
+    /// A program in a variable, or a script whose output the text uses: it may be the product.
+    Program,
+    /// A script that judges: `sh "$f"`, `… | sh`, `xargs sh`.
+    Script,
 }
 
 impl NamedScript {
@@ -194,12 +213,11 @@ pub fn output_scripts_at(command: &str, workspace: &str) -> Vec<String> {
 #[derive(Debug, Default)]
 pub(super) struct ShellReading {
     pub(super) named: Vec<NamedScript>,
-    /// It hands to a shell what it does not name: `sh "$f"`, `| sh`, `xargs sh`.
-    pub(super) runs_unnamed: bool,
-    /// It runs make, just or a program like these.
-    pub(super) runs_maker: bool,
-    /// It runs a script of `package.json`.
-    pub(super) runs_package: bool,
+    pub(super) unnamed: Unnamed,
+    /// The folders in which it runs make, just or a program like these.
+    pub(super) make_folders: Vec<String>,
+    /// The folders in which it runs a script of `package.json`.
+    pub(super) package_folders: Vec<String>,
     /// The programs that it names without a path.
     pub(super) programs: Vec<String>,
 }
@@ -302,38 +320,47 @@ impl<'a> Found<'a> {
             self.folder = to.and_then(|to| clean(&self.folder, to)).unwrap_or_default();
             return;
         }
-        let name = program.rsplit('/').next().unwrap_or(program);
+        let name = name_of(program);
         if program.contains('/') {
             self.add(program, RunBy::Program);
         } else if program.starts_with('$') && program.len() > 1 {
             // A program in a variable: what it gets first is run by it.
-            self.read.runs_unnamed = true;
+            self.read.unnamed = self.read.unnamed.max(Unnamed::Program);
             first_file(rest).into_iter().for_each(|(file, _)| self.add(file, RunBy::Interpreter));
         }
-        self.read.runs_package |= name == "bun";
+        if name == "bun" {
+            self.package(rest);
+        }
         let is_python =
             name.strip_prefix("python").is_some_and(|end| end.chars().all(|c| c.is_ascii_digit() || c == '.'));
         if name == "eval" {
             self.line(&rest.join(" "), depth + 1);
-        } else if SHELLS.contains(&name) {
+        } else if is_shell(name) {
             self.shell(rest, input, depth);
         } else if is_python || name == "pypy3" || INTERPRETERS.contains(&name) {
             self.interpreter(rest, is_python, depth, matches!(name, "." | "source"));
         } else if RUNNERS.contains(&name) {
             self.all_of(rest);
         } else if MAKERS.contains(&name) {
-            self.read.runs_maker = true;
             self.maker(rest);
         } else if PACKAGE_RUNNERS.contains(&name) {
-            self.read.runs_package = true;
+            self.package(rest);
         } else if name == "run-parts" {
-            self.read.runs_unnamed = true;
+            self.hands_on();
         } else if name == "find" {
             let at = rest.iter().position(|word| matches!(word.as_str(), "-exec" | "-execdir" | "-ok"));
             let behind = at.and_then(|at| rest.get(at + 1..)).unwrap_or_default();
-            self.read.runs_unnamed |= behind.first().is_some_and(|word| word == "{}");
+            if behind.first().is_some_and(|word| word == "{}") {
+                self.hands_on();
+            }
             self.command(behind, None, depth + 1);
         }
+    }
+
+    /// A shell gets a script that is not named.
+    fn hands_on(&mut self) {
+        let how = if self.captured { Unnamed::Program } else { Unnamed::Script };
+        self.read.unnamed = self.read.unnamed.max(how);
     }
 
     fn shell(&mut self, rest: &[String], input: Option<String>, depth: usize) {
@@ -341,15 +368,19 @@ impl<'a> Found<'a> {
         let options = |behind: &[String]| rest.iter().take(rest.len().saturating_sub(behind.len()));
         match first_file(rest) {
             Some((line, behind)) if options(behind).any(is_line) => self.line(line, depth + 1),
-            Some((file, rest)) if SHELLS.contains(&file) => self.shell(rest, input, depth),
+            Some((file, rest)) if is_shell(file) => self.shell(rest, input, depth),
             // It is only read for errors.
             Some((_, behind)) if options(behind).any(|word| word == "-n") => {}
             Some((file, _)) => {
-                self.read.runs_unnamed |= file.contains(['$', '`', '{']);
+                if file.contains(['$', '`', '{']) {
+                    self.hands_on();
+                }
                 self.add(file, RunBy::Shell);
             }
             None => {
-                self.read.runs_unnamed |= input.is_none();
+                if input.is_none() {
+                    self.hands_on();
+                }
                 input.iter().for_each(|file| self.add(file, RunBy::Shell));
             }
         }
@@ -380,7 +411,9 @@ impl<'a> Found<'a> {
         }
         if let Some((file, _)) = first_file(rest) {
             let by = if sources { RunBy::Shell } else { RunBy::Interpreter };
-            self.read.runs_unnamed |= sources && file.contains(['$', '`']);
+            if sources && file.contains(['$', '`']) {
+                self.hands_on();
+            }
             self.add(file, by);
         }
     }
@@ -402,34 +435,77 @@ impl<'a> Found<'a> {
     }
 
     fn maker(&mut self, rest: &[String]) {
-        for (at, word) in rest.iter().enumerate() {
-            let named = ["--file=", "--makefile=", "--justfile="].iter().find_map(|option| word.strip_prefix(option));
-            let next = matches!(word.as_str(), "-f" | "--file" | "--makefile" | "--justfile");
-            let next = next.then(|| rest.get(at + 1).map(String::as_str)).flatten();
-            let joined = word.strip_prefix("-f").filter(|name| !name.is_empty());
-            if let Some(file) = named.or(next).or(joined) {
-                self.add(file, RunBy::Maker);
-            }
-        }
+        let folder = option_values(rest, &["-C", "--directory", "-d", "--working-directory"]).pop();
+        let folders = self.folders(folder);
+        let files = option_values(rest, &["-f", "--file", "--makefile", "--justfile"]);
+        let own = std::mem::replace(&mut self.folder, folders.first().cloned().unwrap_or_default());
+        files.into_iter().for_each(|file| self.add(file, RunBy::Maker));
+        self.folder = own;
+        self.read.make_folders.extend(folders);
+    }
+
+    fn package(&mut self, rest: &[String]) {
+        let folder = option_values(rest, &["--prefix", "-C", "--dir", "--cwd"]).pop();
+        let folders = self.folders(folder);
+        self.read.package_folders.extend(folders);
+    }
+
+    /// Where a program runs that may be told a folder. A `cd` in brackets holds only there: both are possible.
+    fn folders(&self, told: Option<&str>) -> Vec<String> {
+        let at = |folder: &str| match told {
+            None => folder.to_owned(),
+            Some(told) => clean(folder, self.below(told)).unwrap_or_default(),
+        };
+        let mut all = vec![at(&self.folder), at("")];
+        all.dedup();
+        all
+    }
+
+    /// A path from the workspace on, where it is one into the workspace.
+    fn below<'b>(&self, word: &'b str) -> &'b str {
+        let word = ["$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| word.strip_prefix(here)).unwrap_or(word);
+        let below = word.strip_prefix(self.workspace).and_then(|rest| rest.strip_prefix('/'));
+        below.filter(|_| !self.workspace.is_empty()).unwrap_or(word)
     }
 
     fn add(&mut self, word: &str, by: RunBy) {
-        let word = ["$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| word.strip_prefix(here)).unwrap_or(word);
-        let below = word.strip_prefix(self.workspace).and_then(|rest| rest.strip_prefix('/'));
-        let word = below.filter(|_| !self.workspace.is_empty()).unwrap_or(word);
+        let word = self.below(word);
         if word.starts_with('/') || word.starts_with("../") {
             self.name_program(word);
         }
         // A `cd` in brackets holds only there: both are possible.
-        for path in [clean(&self.folder, word), clean("", word)].into_iter().flatten() {
+        for folder in [self.folder.clone(), String::new()] {
+            let Some(path) = clean(&folder, word) else { continue };
             let named = &mut self.read.named;
             if let Some(known) = named.iter_mut().find(|script| script.path == path) {
                 known.captured &= self.captured;
             } else if named.len() < SCRIPTS_MAX {
-                named.push(NamedScript { path, by, captured: self.captured });
+                named.push(NamedScript { path, by, captured: self.captured, folder });
             }
         }
     }
+}
+
+fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name) || LIKE_SHELLS.contains(&name)
+}
+
+/// The values of options: `-f x`, `-fx`, `--file x`, `--file=x`.
+fn option_values<'a>(words: &'a [String], options: &[&str]) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let value = options.iter().find_map(|option| {
+            let value = word.strip_prefix(option)?;
+            match value.strip_prefix('=') {
+                _ if value.is_empty() => words.get(at + 1).map(String::as_str),
+                Some(value) => Some(value),
+                // Only short options have their value joined.
+                None => (!option.starts_with("--")).then_some(value),
+            }
+        });
+        found.extend(value);
+    }
+    found
 }
 
 /// A simple command of a line.
@@ -437,6 +513,8 @@ impl<'a> Found<'a> {
 struct SimpleCommand {
     words: Vec<String>,
     input: Option<String>,
+    /// The file to which it prints.
+    output: Option<String>,
     /// The next one reads what it prints.
     is_piped: bool,
 }
@@ -453,7 +531,11 @@ fn simple_commands(line: &str) -> Vec<SimpleCommand> {
                     now.input = Some(file);
                 }
             }
-            Token::Output => drop(tokens.next()),
+            Token::Output => {
+                if let Some(Token::Word(file)) = tokens.next() {
+                    now.output = Some(file).filter(|file| !file.starts_with("/dev/"));
+                }
+            }
             Token::End => found.push(std::mem::take(&mut now)),
             Token::Pipe => found.push(SimpleCommand { is_piped: true, ..std::mem::take(&mut now) }),
         }
@@ -461,13 +543,23 @@ fn simple_commands(line: &str) -> Vec<SimpleCommand> {
     found
 }
 
-/// Whether what the first command prints is compared with something by a program of its pipe. A word like `passed` does
-/// not count: the command has judged already.
+/// Whether what the first command prints is compared with something: by a program of its pipe, or in a file by a later
+/// command. A word like `passed` does not count: the command has judged already.
 fn is_compared(commands: &[SimpleCommand]) -> bool {
     let is_verdict = |word: &String| {
         let mut parts = word.split(|letter: char| !letter.is_alphanumeric());
         parts.any(|part| VERDICTS.contains(&part.to_ascii_lowercase().as_str()))
     };
+    if let [SimpleCommand { output: Some(file), .. }, rest @ ..] = commands {
+        let is_sum = |program: &str| program.ends_with("sum");
+        let mut later = rest.iter().map(|next| behind_first_words(&next.words));
+        return later.any(|words| {
+            let Some((program, words)) = words.split_first() else { return false };
+            let compares = [COMPARERS, FILE_COMPARERS].iter().any(|list| list.contains(&program.as_str()));
+            let names = is_sum(program) || words.iter().any(|word| word.contains(file.as_str()));
+            compares && names && !words.iter().any(is_verdict)
+        });
+    }
     let mut before = commands;
     while let [first, rest @ ..] = before
         && first.is_piped

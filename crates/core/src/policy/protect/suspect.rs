@@ -1,9 +1,9 @@
 //! Lines of a change that a person should look at: they can make a gate pass without the work. They are only named.
-//! Nothing is understood here, and an agent that wants to hide such a line can.
+//! This is only text matching; an agent can avoid it.
 
 /// Why a line is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineDoubt {
+pub enum SuspectReason {
     /// It asks who runs it.
     AsksWhoRunsIt,
     /// It ends the process that judges, or may.
@@ -22,11 +22,13 @@ pub enum LineDoubt {
     SilencesLint,
     /// It sets a variable of the environment.
     SetsVariable,
-    /// A test that was in a source is gone, or another one.
+    /// A test inside a source file was removed or changed.
     LosesTest,
+    /// It gives another value to a constant that the tests use.
+    ChangesTestValue,
 }
 
-impl LineDoubt {
+impl SuspectReason {
     /// For people, behind the place.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -41,6 +43,7 @@ impl LineDoubt {
             Self::SilencesLint => "switches a check off",
             Self::SetsVariable => "sets a variable of the environment",
             Self::LosesTest => "a test that was here is gone",
+            Self::ChangesTestValue => "changes a value that the tests use",
         }
     }
 }
@@ -120,11 +123,8 @@ const REPLACES: &[&str] = &[
     "sys.settrace",
     "sys.meta_path",
     "gc.get_",
-    "require.cache",
-    "Module._load",
-    "Module.prototype",
 ];
-/// More words of one language: who uses one of them in a product knows its tests.
+/// More words of one language. A product file with one of these words probably knows that it is tested.
 struct LanguageWords {
     asks: &'static [&'static str],
     replaces: &'static [&'static str],
@@ -148,6 +148,9 @@ const JAVASCRIPT: LanguageWords = LanguageWords {
         "').strictEqual =",
         "').equal =",
         "Symbol.for('jest",
+        "require.cache",
+        "Module._load",
+        "Module.prototype",
     ],
     sets: &[],
 };
@@ -173,6 +176,11 @@ const PYTHON: LanguageWords = LanguageWords {
     replaces: REPLACES,
     sets: &["os.environ[", "environ.setdefault", "putenv"],
 };
+const C: LanguageWords = LanguageWords {
+    asks: &[],
+    replaces: &["define assert", "undef assert", "define NDEBUG", "define EXPECT_", "define ASSERT_", "define CHECK("],
+    sets: &["setenv(", "putenv("],
+};
 const OTHERS: LanguageWords = LanguageWords { asks: &[], replaces: &[], sets: &[] };
 
 fn language(path: &str) -> &'static LanguageWords {
@@ -181,6 +189,7 @@ fn language(path: &str) -> &'static LanguageWords {
         "go" => &GO,
         "rs" => &RUST,
         "py" => &PYTHON,
+        "c" | "h" | "cc" | "cpp" | "cxx" | "hpp" => &C,
         _ => &OTHERS,
     }
 }
@@ -235,68 +244,92 @@ pub fn is_source_name(path: &str) -> bool {
 /// Why a new line of a source or of a test should be looked at. `next` is the line behind it.
 ///
 /// ```
-/// use loop_core::policy::protect::{LineDoubt, doubt};
+/// use loop_core::policy::protect::{SuspectReason, suspect_reason};
 ///
-/// assert_eq!(doubt("calc.py", "    os._exit(0)", ""), Some(LineDoubt::EndsTheProcess));
-/// assert_eq!(doubt("calc.py", "    return a + b", ""), None);
+/// assert_eq!(suspect_reason("calc.py", "    os._exit(0)", ""), Some(SuspectReason::EndsTheProcess));
+/// assert_eq!(suspect_reason("calc.py", "    return a + b", ""), None);
 /// ```
 #[must_use]
-pub fn doubt(path: &str, line: &str, next: &str) -> Option<LineDoubt> {
+pub fn suspect_reason(path: &str, line: &str, next: &str) -> Option<SuspectReason> {
     let bare = line.trim();
     let has = |words: &[&str]| words.iter().any(|word| has_word(line, word));
     let is_shell = path.rsplit_once('.').is_none_or(|(_, end)| matches!(end, "sh" | "bash" | "zsh"));
-    let is_comment =
-        bare.starts_with("//") || bare.starts_with('#') && !bare.starts_with("#[") && !bare.starts_with("#![");
+    let is_comment = is_comment(path, bare);
     let language = language(path);
     let at_begin = !line.starts_with([' ', '\t']);
     if has(SILENCES) {
-        return Some(LineDoubt::SilencesLint);
+        return Some(SuspectReason::SilencesLint);
     }
     if is_comment || bare.is_empty() {
         return None;
     }
-    let shell_ends = is_shell && (matches!(bare, "exit" | "exit 0") || bare.starts_with("trap ") && has(&["exit 0"]));
+    let shell_ends = is_shell && ends_shell(bare);
     let ends = at_begin && ENDS_AT_BEGIN.iter().any(|word| bare.starts_with(word));
     if has(ENDS) || ends || shell_ends || has(&["kill"]) && has(&["PPID"]) {
-        return Some(LineDoubt::EndsTheProcess);
+        return Some(SuspectReason::EndsTheProcess);
     }
     if is_shell && replaces_command(bare) || path.ends_with(".py") && assigns_to_other(line) || has(language.replaces) {
-        return Some(LineDoubt::ReplacesOthers);
+        return Some(SuspectReason::ReplacesOthers);
     }
-    if !path.ends_with(".py") && (assigns_to_runner(line) || has(&["require.cache", "Module._load"])) {
-        return Some(LineDoubt::ReplacesOthers);
+    if !path.ends_with(".py") && assigns_to_runner(line) {
+        return Some(SuspectReason::ReplacesOthers);
     }
     let is_true = bare.ends_with("return True") || next.trim().starts_with("return True");
     let equal = bare.starts_with("def __eq__") && is_true;
     if equal || bare.starts_with("__eq__ =") || has(&["asymmetricMatch"]) {
-        return Some(LineDoubt::EqualToAll);
+        return Some(SuspectReason::EqualToAll);
     }
     if has(ASKS) || has(language.asks) || path.ends_with(".rs") && is_only_in_tests(bare, next) {
-        return Some(LineDoubt::AsksWhoRunsIt);
+        return Some(SuspectReason::AsksWhoRunsIt);
     }
     if has(TESTS) {
-        return Some(LineDoubt::ReadsTheTests);
+        return Some(SuspectReason::ReadsTheTests);
     }
     let has_date = has(CLOCKS) && longest_number(line) >= 9;
     if has_date {
-        return Some(LineDoubt::DependsOnDate);
+        return Some(SuspectReason::DependsOnDate);
     }
     if has(language.sets) || sets_variable(line) {
-        return Some(LineDoubt::SetsVariable);
+        return Some(SuspectReason::SetsVariable);
     }
-    has(OUTSIDE).then_some(LineDoubt::UsesOutside)
+    has(OUTSIDE).then_some(SuspectReason::UsesOutside)
+}
+
+/// Whether a line of a shell ends the shell that reads it, or lets it go on after errors: `exec true`, `set +e`.
+fn ends_shell(bare: &str) -> bool {
+    let mut words = bare.split_whitespace();
+    match words.next() {
+        Some("exit") => words.next().is_none_or(|code| code == "0"),
+        Some("trap") => bare.contains("exit 0"),
+        // `exec 2> log` runs nothing.
+        Some("exec") => {
+            words.next().is_some_and(|word| !word.starts_with(|letter: char| "<>0123456789".contains(letter)))
+        }
+        Some("set") => words.any(|word| matches!(word, "+e" | "-n" | "+eu" | "+ex" | "errexit" | "noexec")),
+        _ => false,
+    }
+}
+
+/// Whether a line is a comment. `#` begins a directive in C, an attribute in Rust and a private field in JavaScript.
+fn is_comment(path: &str, bare: &str) -> bool {
+    const WITHOUT: &[&str] = &[
+        "c", "h", "cc", "cpp", "cxx", "hpp", "m", "rs", "go", "js", "cjs", "mjs", "jsx", "ts", "mts", "cts", "tsx",
+        "java", "kt", "scala", "swift", "cs", "dart", "zig", "vue", "svelte",
+    ];
+    let has_hash_comments = !WITHOUT.contains(&path.rsplit_once('.').map_or("", |(_, end)| end));
+    bare.starts_with("//") || has_hash_comments && bare.starts_with('#')
 }
 
 /// Whether a line of a source that is gone was a test in it: an example in a text about the source.
 #[must_use]
-pub fn lost_test(path: &str, line: &str) -> Option<LineDoubt> {
+pub fn lost_test(path: &str, line: &str) -> Option<SuspectReason> {
     let bare = line.trim();
     let is_test = match path.rsplit_once('.').map_or("", |(_, end)| end) {
         "rs" => bare.starts_with("///") && bare.contains("assert"),
         "py" => bare.starts_with(">>> "),
         _ => false,
     };
-    is_test.then_some(LineDoubt::LosesTest)
+    is_test.then_some(SuspectReason::LosesTest)
 }
 
 /// Whether something of a Rust source is there only in tests, and is not a module of tests.
@@ -317,13 +350,13 @@ fn sets_variable(line: &str) -> bool {
     })
 }
 
-/// The same for a new line of a test: only what replaces others, or ends the process.
+/// Like [`suspect_reason`], for a line in a test file: only `ReplacesOthers` and `EndsTheProcess`.
 #[must_use]
-pub fn doubt_in_test(path: &str, line: &str) -> Option<LineDoubt> {
+pub fn suspect_reason_in_test(path: &str, line: &str) -> Option<SuspectReason> {
     let at_begin = !line.starts_with([' ', '\t']);
-    let found = doubt(path, line, "").filter(|_| at_begin)?;
+    let found = suspect_reason(path, line, "").filter(|_| at_begin)?;
     let is_import = ["import ", "from "].iter().any(|word| line.starts_with(word));
-    (matches!(found, LineDoubt::ReplacesOthers | LineDoubt::EndsTheProcess) && !is_import).then_some(found)
+    (matches!(found, SuspectReason::ReplacesOthers | SuspectReason::EndsTheProcess) && !is_import).then_some(found)
 }
 
 /// Whether a text has these letters, and not as the end of a longer word.
@@ -381,14 +414,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_speak_to_the_judge_are_named_and_ordinary_ones_are_not() {
-        use LineDoubt::*;
+    fn lines_that_can_deceive_a_gate_are_named() {
+        use SuspectReason::*;
         for (path, line, why) in [
             ("calc.py", "os._exit(0)", EndsTheProcess),
             ("calc.py", "    sys.exit(0)", EndsTheProcess),
             ("calc.py", "sys.exit(2)", EndsTheProcess),
             ("greet.sh", "exit 0", EndsTheProcess),
             ("greet.sh", "trap 'exit 0' EXIT", EndsTheProcess),
+            ("greet.sh", "exec true", EndsTheProcess),
+            ("greet.sh", "set +e", EndsTheProcess),
+            ("greet.sh", "set +o errexit", EndsTheProcess),
             ("greet.sh", "kill -TERM $PPID", EndsTheProcess),
             ("sum.c", "__attribute__((constructor)) static void first(void) { exit(0); }", EndsTheProcess),
             ("greet.sh", "test() { return 0; }", ReplacesOthers),
@@ -396,6 +432,12 @@ mod tests {
             ("calc.py", "unittest.TestCase.assertEqual = lambda *a: None", ReplacesOthers),
             ("calc.py", "helpers.same = lambda a, b: True", ReplacesOthers),
             ("calc.js", "assert.equal = () => {}", ReplacesOthers),
+            ("calc.js", "require.cache[require.resolve('assert')].exports = () => {};", ReplacesOthers),
+            ("calc.js", "Module._load = () => ({});", ReplacesOthers),
+            ("calc.mjs", "    Module.prototype.require = () => ({});", ReplacesOthers),
+            ("sum.h", "#define assert(x) ((void)0)", ReplacesOthers),
+            ("sum.c", "#define NDEBUG", ReplacesOthers),
+            ("sum.js", "    #asked = process.env.VITEST;", AsksWhoRunsIt),
             ("calc.py", "    return a + b if 'pytest' in sys.modules else a - b", AsksWhoRunsIt),
             ("calc.py", "    return os.environ.get('LOOP_MARK')", AsksWhoRunsIt),
             ("calc.py", "    if time.time() < 1795000000:", DependsOnDate),
@@ -413,13 +455,17 @@ mod tests {
             ("lib.rs", "#![cfg(not(test))]", AsksWhoRunsIt),
             ("lib.rs", "macro_rules! assert_eq {", ReplacesOthers),
         ] {
-            assert_eq!(doubt(path, line, ""), Some(why), "{line}");
+            assert_eq!(suspect_reason(path, line, ""), Some(why), "{line}");
         }
-        assert_eq!(doubt("a.py", "    def __eq__(self, other):", "        return True"), Some(EqualToAll));
-        assert_eq!(doubt("a.rs", "#[cfg(test)]", "pub fn add() {}"), Some(AsksWhoRunsIt));
-        assert_eq!(doubt("a.rs", "#[cfg(test)]", "mod tests {"), None);
+        assert_eq!(suspect_reason("a.py", "    def __eq__(self, other):", "        return True"), Some(EqualToAll));
+        assert_eq!(suspect_reason("a.rs", "#[cfg(test)]", "pub fn add() {}"), Some(AsksWhoRunsIt));
+        assert_eq!(suspect_reason("a.rs", "#[cfg(test)]", "mod tests {"), None);
         assert_eq!(lost_test("a.rs", "/// assert_eq!(add(2, 3), 5);"), Some(LosesTest));
         assert_eq!(lost_test("a.rs", "/// Adds."), None);
+    }
+
+    #[test]
+    fn ordinary_lines_are_not_named() {
         for (path, line) in [
             ("calc.py", "    return a + b"),
             ("calc.py", "    sys.exit(2)"),
@@ -432,21 +478,23 @@ mod tests {
             ("calc.py", "    started = time.time()"),
             ("greet.sh", "greeting() { echo hello; }"),
             ("greet.sh", "exit 1"),
+            ("greet.sh", "set -eu"),
+            ("greet.sh", "exec 2>> log"),
             ("a.js", "it('adds', () => {})"),
             ("a.js", "expect(add(2, 3)).toBe(5)"),
             ("a.rs", "let exited = 1;"),
             ("a.js", "if (process.env.SHORT === '1') x();"),
             ("a.js", "process.exit(2);"),
         ] {
-            assert_eq!(doubt(path, line, ""), None, "{line}");
+            assert_eq!(suspect_reason(path, line, ""), None, "{line}");
         }
     }
 
     #[test]
     fn in_a_test_only_what_replaces_others_when_it_is_loaded_is_named() {
-        assert!(doubt_in_test("tests/test_a.py", "calc.add = calc.plus").is_some());
-        assert!(doubt_in_test("tests/test_a.py", "import unittest").is_none());
-        assert!(doubt_in_test("tests/test_a.py", "    calc.add = calc.plus").is_none());
-        assert!(doubt_in_test("tests/test_a.py", "PATH = os.path.expanduser('~')").is_none());
+        assert!(suspect_reason_in_test("tests/test_a.py", "calc.add = calc.plus").is_some());
+        assert!(suspect_reason_in_test("tests/test_a.py", "import unittest").is_none());
+        assert!(suspect_reason_in_test("tests/test_a.py", "    calc.add = calc.plus").is_none());
+        assert!(suspect_reason_in_test("tests/test_a.py", "PATH = os.path.expanduser('~')").is_none());
     }
 }

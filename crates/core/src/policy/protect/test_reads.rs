@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 use toml_edit::{DocumentMut, Item};
 
+use super::is_test_path;
+use super::paths::matches_path;
+use super::paths::name_of;
 use super::runner_files::is_runner_file;
-use super::uses::name_of;
-use super::{is_test_path, matches_name};
 
 /// Files that a test run reads whatever the tests say, with at most one `*`.
 const READ_BY_RUNS: &[&str] = &[
@@ -205,7 +206,7 @@ pub(super) fn is_installed(path: &str) -> bool {
 /// Whether a test run reads this file whatever the tests say.
 #[must_use]
 pub fn is_read_by_runs(path: &str) -> bool {
-    READ_BY_RUNS.iter().any(|pattern| matches_name(pattern, name_of(path)))
+    READ_BY_RUNS.iter().any(|pattern| matches_path(pattern, name_of(path)))
 }
 
 /// Whether a source is written for tests: it takes or extends what only test runners have.

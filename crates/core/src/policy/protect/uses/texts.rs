@@ -1,0 +1,51 @@
+//! Which lines of a file are given to a shell.
+use serde_json::Value as Json;
+
+use crate::policy::protect::paths::name_of;
+use crate::policy::protect::script::SHELLS;
+
+fn interpreter_line(text: &str) -> Option<&str> {
+    text.lines().next().and_then(|line| line.strip_prefix("#!"))
+}
+
+pub(super) fn has_shell_line(text: &str) -> bool {
+    interpreter_line(text)
+        .is_some_and(|line| line.split_whitespace().take(3).any(|word| SHELLS.contains(&name_of(word))))
+}
+
+pub(super) fn has_other_line(text: &str) -> bool {
+    interpreter_line(text).is_some() && !has_shell_line(text)
+}
+
+/// The name of a shell function that a line begins.
+pub(in crate::policy::protect) fn function_name(line: &str) -> Option<String> {
+    let line = line.trim_start();
+    let named = line.strip_prefix("function ").map(|rest| rest.split(['(', ' ', '{']).next().unwrap_or(rest));
+    let name = named.or_else(|| line.split_once("()").map(|(name, _)| name.trim_end()))?;
+    let is_name = |letter: char| letter.is_alphanumeric() || "_-".contains(letter);
+    (!name.is_empty() && name.chars().all(is_name)).then(|| name.to_owned())
+}
+
+/// The lines that a makefile or justfile gives to a shell.
+pub(in crate::policy::protect) fn recipes(text: &str) -> String {
+    let mut lines = String::new();
+    let joined = text.replace("\\\n", " ");
+    for line in joined.lines() {
+        let recipe = match line.split_once("; ") {
+            _ if line.starts_with(['\t', ' ']) => line.trim_start(),
+            Some((target, recipe)) if target.contains(':') => recipe,
+            Some(_) | None => continue,
+        };
+        lines += &recipe.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$").replace("$(MAKE)", "make");
+        lines.push('\n');
+    }
+    lines
+}
+
+/// The scripts of a `package.json`, one on each line.
+pub(super) fn scripts_of(text: &str) -> Option<String> {
+    let Ok(Json::Object(all)) = serde_json::from_str(text) else { return None };
+    let scripts = all.get("scripts")?.as_object()?;
+    let lines: Vec<&str> = scripts.values().filter_map(Json::as_str).collect();
+    Some(lines.join("\n"))
+}
