@@ -5,7 +5,7 @@ use super::certificate::{Certificate, CertifiedGate, TestCounts, signal};
 use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
 use crate::policy::gate::{ExitContradiction, Verdict};
-use crate::run::{GateReport, NameList};
+use crate::run::{GateReport, JudgePlace, NameList};
 use crate::test_output::{TestStatus, Tests};
 
 /// What `loop verify` found.
@@ -33,6 +33,8 @@ pub struct Verification {
     pub gates: Vec<VerifiedGate>,
     /// The hidden gates once more; null where the run has none.
     pub hidden_gates: Option<HiddenAgain>,
+    /// Where the gates were run again; null where they were not.
+    pub judged: Option<JudgedAgain>,
     /// What the workspace is by now; it was not judged.
     pub workspace: WorkspaceNow,
     /// Where the copy is, if it was to stay.
@@ -43,6 +45,29 @@ pub struct Verification {
     pub hints: Vec<String>,
     /// What was written down when the run ended.
     pub certificate: Certificate,
+}
+
+/// Where the gates were run again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct JudgedAgain {
+    /// Where.
+    pub place: JudgePlace,
+    /// Why that is not a clean copy; null where it is one.
+    pub not_clean: Option<String>,
+}
+
+impl JudgedAgain {
+    /// For people.
+    #[must_use]
+    pub fn words(&self, checkpoint: &str) -> String {
+        match (&self.not_clean, self.place) {
+            (Some(why), _) => format!("a copy of {checkpoint}, not clean: {why}"),
+            (None, JudgePlace::OwnPath) => format!("a clean copy of {checkpoint}, at the workspace's path"),
+            (None, JudgePlace::Elsewhere | JudgePlace::WorkspaceOpened | JudgePlace::Workspace) => {
+                format!("a clean copy of {checkpoint}, in another folder than the workspace")
+            }
+        }
+    }
 }
 
 /// The hidden gates once more. What they run is not written here.
@@ -225,6 +250,7 @@ impl Verification {
             duration_seconds: gates.iter().map(|gate| gate.duration_seconds).sum(),
             gates,
             hidden_gates: None,
+            judged: None,
             workspace,
             copy: None,
             brought: Vec::new(),
