@@ -469,9 +469,11 @@ fn many_dependencies_that_were_installed_again_as_they_were_come_along() {
     for number in 0..8_200 {
         user.write(&format!("work/node_modules/a/{number}.js"), &format!("exports.number = {number};\n"));
     }
+    fs::create_dir(user.work().join("node_modules/.bin")).unwrap();
+    symlink("../a/1.js", user.work().join("node_modules/.bin/one")).unwrap();
     let agent = "echo done > work.txt; cp -r node_modules again; rm -rf node_modules; mv again node_modules; \
                  echo forged > node_modules/a/2.js";
-    let promise = format!("test -e node_modules/a/1.js && {PROMISE}");
+    let promise = format!("test -e node_modules/.bin/one && {PROMISE}");
     run_once(&user, agent, &promise, &[]);
     let report = judged(&user, "final");
     assert_eq!(verdict(&report), "pass", "{report}");
@@ -516,6 +518,23 @@ fn with_a_setup_command_dependencies_are_installed_in_the_copy() {
     run_once(&user, "true", promise, &["--setup", "mkdir node_modules && touch node_modules/own.js"]);
     assert_eq!(verdict(&judged(&user, "final")), "pass");
     assert!(!user.work().join("node_modules/own.js").exists());
+}
+
+#[test]
+fn generated_files_whose_source_changed_are_made_in_the_copy_by_the_setup_command() {
+    let user = user();
+    user.write("work/.gitignore", "generated\n");
+    user.write("work/source", "one\n");
+    user.write("work/generated", "one\n");
+    let promise = "cat generated; grep -q two generated";
+    let agent = "echo two > source; cp source generated";
+    let ran = user.run(&start(agent, promise, &["-n", "1", "--setup", "cp source generated"])).expect_code(0);
+    assert!(ran.out().contains("judged    again in a clean copy"), "{}", ran.text());
+    // Without it only the workspace has the file, and the way out is said.
+    user.write("work/source", "one\n");
+    user.write("work/generated", "one\n");
+    let ran = user.run(&start(agent, promise, &["-n", "1"])).expect_code(0);
+    assert!(ran.out().contains("1 (generated); --setup CMD can make them in the copy"), "{}", ran.text());
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::text::escape_path;
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, Stat, readlinkat};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -18,7 +18,7 @@ use thiserror::Error;
 use super::tables;
 use super::variables::HomePlaces;
 use crate::checkpoint::{CheckpointContext, LeftOutName, is_made, left_out, rules_of};
-use crate::fs::handle::{open_file, open_folder, small_file};
+use crate::fs::handle::{open_below, open_file, open_folder, small_file, split};
 use crate::fs::hex;
 use crate::fs::walk::{NameKind, walk};
 
@@ -149,7 +149,9 @@ impl Baseline {
     }
 
     fn read_contents(&mut self, workspace: &OwnedFd, names: &[LeftOutName]) {
-        let is_file = |name: &&LeftOutName| FileType::from_raw_mode(name.stat.st_mode) == FileType::RegularFile;
+        let is_file = |name: &&LeftOutName| {
+            matches!(FileType::from_raw_mode(name.stat.st_mode), FileType::RegularFile | FileType::Symlink)
+        };
         let is_dependency = |name: &&LeftOutName| tables::dependency_of(&name.path).is_some();
         let (installed, others): (Vec<_>, Vec<_>) = names.iter().filter(is_file).partition(is_dependency);
         let mut bytes_left = CONTENT_BYTES_MAX;
@@ -157,7 +159,7 @@ impl Baseline {
             let size = u64::try_from(name.stat.st_size).unwrap_or(u64::MAX);
             let Some(left) = bytes_left.checked_sub(size).filter(|_| size <= CONTENT_SIZE_MAX) else { continue };
             bytes_left = left;
-            if let Some(digest) = content_of(workspace, &name.path) {
+            if let Some(digest) = content_of(workspace, &name.path, &name.stat) {
                 self.contents.insert(escape_path(&name.path), digest);
             }
         }
@@ -172,7 +174,7 @@ impl Baseline {
         let (now, NameStamp(_, _, size, mode)) = (NameStamp::of(stat), *known);
         let same_content = || {
             (now.2, now.3) == (size, mode)
-                && self.contents.get(&name).is_some_and(|then| content_of(workspace, path).as_ref() == Some(then))
+                && self.contents.get(&name).is_some_and(|then| content_of(workspace, path, stat).as_ref() == Some(then))
         };
         *known == now || same_content()
     }
@@ -216,7 +218,7 @@ fn contents_of_dependencies(workspace: &OwnedFd, names: &[&LeftOutName]) -> Opti
         if began.elapsed() > DEPENDENCY_TIME_MAX {
             return None;
         }
-        let digest = content_of(workspace, &name.path);
+        let digest = content_of(workspace, &name.path, &name.stat);
         all.extend(digest.map(|digest| (escape_path(&name.path), digest)));
     }
     Some(all)
@@ -227,8 +229,13 @@ fn is_built(path: &[u8]) -> bool {
     path.split(|byte| *byte == b'/').any(is_made)
 }
 
-/// A digest of the content of a file that is not too long.
-fn content_of(workspace: &OwnedFd, path: &[u8]) -> Option<String> {
+/// A digest of the content of a file that is not too long, or of where a link leads.
+fn content_of(workspace: &OwnedFd, path: &[u8], stat: &Stat) -> Option<String> {
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+        let (above, name) = split(path);
+        let leads = readlinkat(open_below(workspace.as_fd(), above).ok()?, name, Vec::new()).ok()?;
+        return Some(hex(&Sha256::digest(leads.as_bytes())));
+    }
     let mut file = open_file(workspace, path).ok()?.take(DEPENDENCY_SIZE_MAX);
     let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE]);
     loop {

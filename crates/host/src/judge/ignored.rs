@@ -121,7 +121,8 @@ pub(super) fn copy_ignored(request: &IgnoredRequest<'_>) -> io::Result<IgnoredFi
         copier.all(folder, &wanted, &others)?;
     }
     if !copier.changed.is_empty() {
-        remarks.push(left_out_remark(&copier.changed, request.baseline.is_some()));
+        let hint = if request.setup { "" } else { "; --setup CMD can make them in the copy" };
+        remarks.push(format!("{}{hint}", left_out_remark(&copier.changed, request.baseline.is_some())));
     }
     for folder in named.iter().take(NAMED_MAX) {
         let folder = escape_path(folder);
