@@ -6,7 +6,7 @@ use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{JudgePlace, RunState, lost_on_copy};
 use loop_core::settings::{GateSpec, JudgeChoice};
-use loop_core::view::{Again, JudgedAgain, WorkspaceNow};
+use loop_core::view::{GateRun, JudgedAgain, WorkspaceNow};
 
 use crate::checkpoint::{CheckpointContext, open_folder};
 use crate::gate::GateProgress;
@@ -47,7 +47,7 @@ pub struct ReverifyRequest<'a> {
 #[derive(Debug)]
 pub struct Reverified {
     /// The verdicts of the gates, in the order in which they were run.
-    pub gates: Vec<Again>,
+    pub gates: Vec<GateRun>,
     /// How many of the hidden gates passed.
     pub hidden_passed: u32,
     /// How the workspace differs from the recorded tree now.
@@ -129,9 +129,9 @@ fn reverify_in(
     copy.set_up(signals, show)?;
     let ran = copy.run_gates(GateRange::All, signals, show)?;
     let mut flaky = Vec::new();
-    for failed in ran.iter().filter(|ran| ran.again.verdict == Verdict::Fail) {
+    for failed in ran.iter().filter(|ran| ran.run.verdict == Verdict::Fail) {
         if passes_once(copy, failed, signals)? {
-            flaky.push(failed.again.name.clone());
+            flaky.push(failed.run.name.clone());
         }
     }
     let mut hidden_passed = 0;
@@ -158,10 +158,10 @@ fn judged(copy: &CleanCopy<'_>, mut why: Vec<String>) -> JudgedAgain {
 
 /// Whether a gate that failed passes when it is asked again: once, and more often where that is quick.
 fn passes_once(copy: &CleanCopy<'_>, failed: &RanGate, signals: &mut Signals) -> Result<bool, CleanError> {
-    let tries = if failed.again.report.duration_ms < QUICK_MS { FLAKY_TRIES } else { 1 };
+    let tries = if failed.run.report.duration_ms < QUICK_MS { FLAKY_TRIES } else { 1 };
     for _ in 0..tries {
         let again = copy.run_some(&|gate| gate == failed.gate, GateRange::All, signals, &mut |_| {})?;
-        if again.iter().any(|ran| ran.again.verdict == Verdict::Pass) {
+        if again.iter().any(|ran| ran.run.verdict == Verdict::Pass) {
             return Ok(true);
         }
     }
@@ -169,9 +169,9 @@ fn passes_once(copy: &CleanCopy<'_>, failed: &RanGate, signals: &mut Signals) ->
 }
 
 /// The same rule as for the clean copies of a run: a gate does not pass without the tests that must be there.
-fn believed(state: &RunState, ran: RanGate, show: &mut dyn FnMut(GateProgress<'_>)) -> Again {
+fn believed(state: &RunState, ran: RanGate, show: &mut dyn FnMut(GateProgress<'_>)) -> GateRun {
     let judged = ran.judged();
-    let mut again = ran.again;
+    let mut again = ran.run;
     if let Some(lost) = consult(|deciding| lost_on_copy(state, &judged, deciding)) {
         show(GateProgress::Message(format!("{}: not a pass: {lost}", again.name)));
         again.verdict = Verdict::Fail;

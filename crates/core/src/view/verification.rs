@@ -177,7 +177,7 @@ impl WorkspaceNow {
 
 /// What a gate said this time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Again {
+pub struct GateRun {
     /// Its name.
     pub name: String,
     /// What its tries amount to.
@@ -197,7 +197,7 @@ pub struct Again {
 impl VerifiedGate {
     /// A gate beside what was recorded of it.
     #[must_use]
-    pub fn new(recorded: &CertifiedGate, again: &Again) -> Self {
+    pub fn new(recorded: &CertifiedGate, again: &GateRun) -> Self {
         let report = &again.report;
         let tests = again.tests.as_ref();
         let cases: Vec<(String, TestStatus)> = tests.into_iter().flat_map(|tests| tests.statuses.clone()).collect();
@@ -233,7 +233,7 @@ impl VerifiedGate {
 impl Verification {
     /// What the gates said, beside what was recorded.
     #[must_use]
-    pub fn new(certificate: Certificate, again: &[Again], workspace: WorkspaceNow) -> Self {
+    pub fn new(certificate: Certificate, again: &[GateRun], workspace: WorkspaceNow) -> Self {
         let recorded = |name: &str| certificate.gates.iter().find(|gate| gate.name == name);
         let gates = again.iter().filter_map(|again| Some(VerifiedGate::new(recorded(&again.name)?, again)));
         let gates: Vec<VerifiedGate> = gates.collect();
@@ -351,7 +351,7 @@ mod tests {
         }
     }
 
-    fn again(name: &str, verdict: Verdict, code: i32) -> Again {
+    fn again(name: &str, verdict: Verdict, code: i32) -> GateRun {
         let output = Output { sha256: "one".to_owned(), ..Output::default() };
         let report = GateReport {
             ended: Ended::Exit(code),
@@ -364,10 +364,10 @@ mod tests {
             used: None,
         };
         let name = name.to_owned();
-        Again { name, verdict, tries: 1, report, tests: None, contradiction: None, not_believed: None }
+        GateRun { name, verdict, tries: 1, report, tests: None, contradiction: None, not_believed: None }
     }
 
-    fn judged(certificate: Certificate, gates: &[Again]) -> (bool, String) {
+    fn judged(certificate: Certificate, gates: &[GateRun]) -> (bool, String) {
         let found = Verification::new(certificate, gates, WorkspaceNow::default());
         (found.verified, found.why)
     }

@@ -25,7 +25,7 @@ use crate::signals::Signals;
 
 /// The word that makes this program the child of an order.
 pub(super) const CHILD: &str = "__judge";
-/// What is longer is no report: one of many gates is cut, but their number is not bounded.
+/// What is longer does not count as a report: one of many gates is cut, but their number is not bounded.
 pub(super) const REPORT_LENGTH_MAX: usize = 1024 * 1024;
 
 /// A longer report says less about its gates: it must fit into a fact.
@@ -191,13 +191,13 @@ fn canary(context: &ProbeContext<'_>, copy: &CleanCopy<'_>, signals: &mut Signal
     };
     let is_wanted = |gate: GateIndex| placed.iter().any(|placed| placed.gate == gate);
     let ran = copy.run_some(&is_wanted, GateRange::All, signals, &mut |_| {})?;
-    if let Some(missed) = ran.iter().find(|ran| ran.again.verdict == Verdict::Pass) {
+    if let Some(missed) = ran.iter().find(|ran| ran.run.verdict == Verdict::Pass) {
         return Ok(JudgeReport { gates: vec![missed.judged()], ..JudgeReport::default() });
     }
     let otherwise = ran.iter().find_map(|ran| {
         let canary = &placed.iter().find(|placed| placed.gate == ran.gate)?.canary;
         let usual = context.gates.iter().find(|gate| gate.gate == ran.gate)?.tests;
-        failed_otherwise(canary, ran.again.tests.as_ref(), usual)
+        failed_otherwise(canary, ran.run.tests.as_ref(), usual)
     });
     let gates = judged_gates(&ran);
     Ok(JudgeReport { gates, not_done: otherwise, ..JudgeReport::default() })
@@ -226,7 +226,7 @@ fn hunks(
         try_hunks(context, budget, &mut || match copy.run_gates(GateRange::UpToFailure, signals, &mut |_| {}) {
             Ok(ran) => {
                 let is_required = |gate: GateIndex| context.gates.iter().any(|required| required.gate == gate);
-                Some(ran.iter().any(|ran| is_required(ran.gate) && ran.again.verdict != Verdict::Pass))
+                Some(ran.iter().any(|ran| is_required(ran.gate) && ran.run.verdict != Verdict::Pass))
             }
             Err(error) => {
                 failed = Some(error);

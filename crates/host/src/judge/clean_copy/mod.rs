@@ -67,7 +67,7 @@ enum CopyMounts {
 /// Whether it is seen that files of the workspace are opened while gates run in the copy.
 #[derive(Debug)]
 enum Watch {
-    /// Nobody asked for it.
+    /// It is not needed.
     Unneeded,
     /// It is watched.
     Set(WorkspaceOpens),

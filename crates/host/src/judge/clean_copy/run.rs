@@ -3,7 +3,7 @@ use loop_core::policy::gate::Verdict;
 use loop_core::run::{Ended, Gate, GateIndex, INITIAL, JudgedGate, NameList, SameNames, TestsSeen};
 use loop_core::settings::{GateSpec, Settings};
 use loop_core::text;
-use loop_core::view::Again;
+use loop_core::view::GateRun;
 
 use super::{CleanCopy, CleanError, CopyMounts, Watch};
 use crate::gate::{GateContext, GateMemory, GateProgress, GateRunner, TestHistory, store_tests};
@@ -31,7 +31,7 @@ pub(crate) struct RanGate {
     /// Which one.
     pub(crate) gate: GateIndex,
     /// What it said.
-    pub(crate) again: Again,
+    pub(crate) run: GateRun,
     /// Whether two runs of it ran the same tests, where that was tried.
     pub(crate) same_tests: Option<SameNames>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct RanGate {
 impl RanGate {
     /// As a report has it.
     pub(crate) fn judged(&self) -> JudgedGate {
-        let Again { verdict, tries, mut report, contradiction, .. } = self.again.clone();
+        let GateRun { verdict, tries, mut report, contradiction, .. } = self.run.clone();
         // A report of many gates is one fact, which is bounded: of the names only those that must be there.
         report.tests = report.tests.map(|tests| {
             let tests = TestsSeen { gone: NameList::default(), newly_skipped: NameList::default(), ..*tests };
@@ -137,16 +137,16 @@ impl CleanCopy<'_> {
             let mut judge = || {
                 let failed = |failure| CleanError::Unable(format!("the gate {} {failure}", gate.spec().name));
                 let judged = runner.judge(gate.spec(), &memory, show).map_err(failed)?;
-                let again = judged.ok_or(CleanError::Stopped)?;
-                if let Some(tests) = &again.tests {
+                let run = judged.ok_or(CleanError::Stopped)?;
+                if let Some(tests) = &run.tests {
                     store_tests(&runner.output(), tests);
                 }
-                Ok::<Again, CleanError>(again)
+                Ok::<GateRun, CleanError>(run)
             };
-            let again = judge()?;
-            let same_tests = self.same_tests(gate, &memory, &again, &mut judge)?;
-            let is_over = gate.is_required() && again.verdict != Verdict::Pass;
-            ran.push(RanGate { gate: at, again, same_tests });
+            let run = judge()?;
+            let same_tests = self.same_tests(gate, &memory, &run, &mut judge)?;
+            let is_over = gate.is_required() && run.verdict != Verdict::Pass;
+            ran.push(RanGate { gate: at, run, same_tests });
             if is_over && range == GateRange::UpToFailure {
                 break;
             }
@@ -188,13 +188,13 @@ impl CleanCopy<'_> {
         &self,
         gate: &Gate,
         memory: &GateMemory,
-        again: &Again,
-        judge: &mut dyn FnMut() -> Result<Again, CleanError>,
+        run: &GateRun,
+        judge: &mut dyn FnMut() -> Result<GateRun, CleanError>,
     ) -> Result<Option<SameNames>, CleanError> {
-        let (Some(tests), Some(seen)) = (&again.tests, &again.report.tests) else { return Ok(None) };
+        let (Some(tests), Some(seen)) = (&run.tests, &run.report.tests) else { return Ok(None) };
         let is_initial = memory.earlier.is_none();
         let in_brackets = !seen.missing.is_nothing() && seen.missing_without_brackets.is_nothing();
-        let decides = is_initial || (in_brackets && again.verdict == Verdict::Pass);
+        let decides = is_initial || (in_brackets && run.verdict == Verdict::Pass);
         if gate.names().is_some() || !decides {
             return Ok(None);
         }
