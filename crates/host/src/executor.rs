@@ -93,7 +93,9 @@ impl Work {
                 None => {}
             },
             Self::Gate(gate) => gate.reader.push(voice, bytes),
-            Self::Certify(..) | Self::Judge(_) | Self::Notify => {}
+            // Its report is not for people.
+            Self::Judge(work) => return work.read(voice, bytes),
+            Self::Certify(..) | Self::Notify => {}
         }
         show(bytes);
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use loop_core::ids::RunId;
 use loop_core::run::HiddenGates;
 use loop_core::settings::{GateSpec, HiddenSettings, text_of_gates};
+use loop_core::text::escaped;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -35,6 +36,22 @@ pub fn hidden_gates(config: &Path, workspace: &Path) -> Result<Vec<GateSpec>, Fi
     Ok(gates)
 }
 
+/// What is said of hidden gates that run nowhere, because the folder that they are for does not exist. Their names are not
+/// in it: an agent may read this.
+///
+/// # Errors
+/// The first thing that is wrong with the settings.
+pub fn warnings(config: &Path) -> Result<Vec<String>, FilesError> {
+    let HiddenSettings { gates, .. } = settings_files::hidden(config)?;
+    let folders = gates.into_iter().filter_map(|hidden| hidden.workspace);
+    let missing = folders.filter(|folder| !from_home(folder).is_dir());
+    let warning = |folder: String| {
+        let folder = escaped(&folder);
+        format!("warning: a hidden gate of your settings runs in no workspace: {folder} does not exist")
+    };
+    Ok(missing.map(warning).collect())
+}
+
 /// What a run records of its hidden gates; none where it has none.
 #[must_use]
 pub fn record_of(gates: &[GateSpec], run: &RunId) -> Option<HiddenGates> {
@@ -56,7 +73,7 @@ fn hash_of(gates: &[GateSpec], run: &RunId) -> String {
 pub fn known_gates(config: &Path, workspace: &Path, known: &HiddenGates, run: &RunId) -> Result<Vec<GateSpec>, String> {
     let gates = hidden_gates(config, workspace).map_err(|error| format!("your settings cannot be read: {error}"))?;
     if hash_of(&gates, run) != known.sha256 {
-        return Err("your settings have others by now, or none, than when the loop was opened".to_owned());
+        return Err("the hidden gates in your settings changed since the loop was started".to_owned());
     }
     Ok(gates)
 }

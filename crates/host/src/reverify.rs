@@ -1,18 +1,17 @@
 //! `loop verify`: the gates of a run that is done are run again on a clean copy of the tree that was judged. The workspace,
 //! the run and its checkpoints are not changed, and nothing is left behind.
-use std::io;
 use std::path::Path;
 
 use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{JudgePlace, RunState, lost_on_copy};
 use loop_core::settings::{GateSpec, JudgeChoice};
-use loop_core::view::{Again, WorkspaceNow};
-use thiserror::Error;
+use loop_core::view::{GateRun, JudgedAgain, WorkspaceNow};
 
 use crate::checkpoint::{CheckpointContext, open_folder};
 use crate::gate::GateProgress;
-use crate::judge::{CleanCopy, CleanError, CleanRequest, FromWorkspace, RanGate};
+pub use crate::judge::CleanError;
+use crate::judge::{CleanCopy, CleanRequest, CopyKind, GateRange, LiveParts, RanGate, RunCopies, WorkspaceCheck};
 use crate::signals::Signals;
 
 /// How often a gate that fails is asked again, to tell whether it is flaky; one that takes longer only once.
@@ -48,51 +47,17 @@ pub struct ReverifyRequest<'a> {
 #[derive(Debug)]
 pub struct Reverified {
     /// The verdicts of the gates, in the order in which they were run.
-    pub gates: Vec<Again>,
+    pub gates: Vec<GateRun>,
     /// How many of the hidden gates passed.
     pub hidden_passed: u32,
     /// How the workspace differs from the recorded tree now.
     pub workspace: WorkspaceNow,
-    /// Where the gates ran.
-    pub place: JudgePlace,
+    /// How the gates were run.
+    pub judged: JudgedAgain,
     /// Why everything that no checkpoint holds was as it is in the workspace now, where the run was judged so.
     pub as_workspace: Option<String>,
     /// Required gates that failed first and passed when they were asked again.
     pub flaky: Vec<String>,
-}
-
-/// Why there is no result.
-#[derive(Debug, Error)]
-pub enum ReverifyError {
-    /// A signal came.
-    #[error("it was stopped")]
-    Stopped,
-    /// The recorded tree is gone.
-    #[error("{0}")]
-    Gone(String),
-    /// The folder for the copy cannot be used.
-    #[error("{0}")]
-    Folder(String),
-    /// Something else failed.
-    #[error("{0}")]
-    Unable(String),
-}
-
-impl From<CleanError> for ReverifyError {
-    fn from(error: CleanError) -> Self {
-        match error {
-            CleanError::Stopped => Self::Stopped,
-            CleanError::Gone(why) => Self::Gone(why),
-            CleanError::Folder(why) => Self::Folder(why),
-            CleanError::Unable(why) => Self::Unable(why),
-        }
-    }
-}
-
-impl From<io::Error> for ReverifyError {
-    fn from(error: io::Error) -> Self {
-        Self::Unable(error.to_string())
-    }
 }
 
 /// Runs the gates of a run again, judged as the run judges them. The copy and all outputs are removed in any case, unless
@@ -103,40 +68,43 @@ impl From<io::Error> for ReverifyError {
 pub fn reverify(
     request: &ReverifyRequest<'_>,
     show: &mut dyn FnMut(GateProgress<'_>),
-) -> Result<Reverified, ReverifyError> {
+) -> Result<Reverified, CleanError> {
     let mut signals = Signals::listen()?;
     show(GateProgress::Message("copying the recorded tree".to_owned()));
-    let judge = request.state.settings.shown().values.gate.judge;
+    let is_auto = request.state.settings.shown().values.gate.judge == JudgeChoice::Auto;
     // Without the workspace the recorded tree is all there is.
-    let clean = judge == JudgeChoice::Auto && open_folder(&request.context.workspace).is_ok();
+    let has_workspace = open_folder(&request.context.workspace).is_ok();
+    let kind = if is_auto && has_workspace { CopyKind::Clean } else { CopyKind::RecordedTree };
     // A run that no clean copy could judge was judged in the workspace.
-    let as_workspace = request.state.proving.workspace_only().filter(|_| clean).map(str::to_owned);
+    let as_workspace = request.state.proving.workspace_only().filter(|_| kind == CopyKind::Clean).map(str::to_owned);
     let is_workspace = as_workspace.is_some();
-    let now = FromWorkspace {
-        ignored: request.ignored || is_workspace,
-        git: request.git || is_workspace,
-        home: is_workspace,
-    };
-    // An id as that of a run: a gate cannot tell where it is run.
+    let live =
+        LiveParts { ignored: request.ignored || is_workspace, git: request.git || is_workspace, home: is_workspace };
+    // Same form as a run id, so that a gate cannot detect a re-run.
     let owner = crate::fs::fresh_id()?;
+    let ReverifyRequest { state, run, context, copies, .. } = *request;
+    let of = RunCopies { state, run, context, copies };
     let mut copy = CleanCopy::make(CleanRequest {
-        state: request.state,
-        run: request.run,
-        baseline: request.state.proving.baseline(),
-        owner: owner.as_str(),
-        context: request.context,
-        checkpoint: request.checkpoint,
-        copies: request.copies,
+        kind,
+        live,
+        workspace: WorkspaceCheck::Compared,
         keep: request.keep,
-        clean,
-        now,
-        compare: true,
-        outputs: None,
+        ..CleanRequest::new(of, owner.as_str(), request.checkpoint)
     })?;
     let verified = reverify_in(&mut copy, request, &mut signals, show);
-    let verified = verified.map(|verified| Reverified { as_workspace, ..verified });
+    let mut why = Vec::new();
+    why.extend(is_workspace.then(|| "it has what is in the workspace now".to_owned()));
+    if !is_workspace && live != LiveParts::default() {
+        why.push("it has parts of the workspace as they are now".to_owned());
+    }
+    if kind == CopyKind::RecordedTree {
+        let cause = if has_workspace { "--judge workspace" } else { "the workspace is gone" };
+        why.push(format!("only the recorded files, with your HOME as it is now ({cause})"));
+    }
+    let judged = judged(&copy, why);
+    let verified = verified.map(|verified| Reverified { as_workspace, judged, ..verified });
     match (verified, copy.close()) {
-        (Ok(_), Err(error)) => Err(ReverifyError::Unable(format!("the copy could not be removed: {error}"))),
+        (Ok(_), Err(error)) => Err(CleanError::Unable(format!("the copy could not be removed: {error}"))),
         (verified, _) => verified,
     }
 }
@@ -146,44 +114,54 @@ fn reverify_in(
     request: &ReverifyRequest<'_>,
     signals: &mut Signals,
     show: &mut dyn FnMut(GateProgress<'_>),
-) -> Result<Reverified, ReverifyError> {
+) -> Result<Reverified, CleanError> {
     if copy.last.tree != request.tree {
         let (name, tree) = (request.checkpoint, &copy.last.tree);
         let why = format!("checkpoint {name} holds another tree than the one that was judged: {tree}");
-        return Err(ReverifyError::Gone(why));
+        return Err(CleanError::Gone(why));
     }
     if !signals.take().is_empty() {
-        return Err(ReverifyError::Stopped);
+        return Err(CleanError::Stopped);
     }
     for remark in copy.remarks() {
         show(GateProgress::Message(remark));
     }
     copy.set_up(signals, show)?;
-    let ran = copy.run_gates(true, signals, show)?;
+    let ran = copy.run_gates(GateRange::All, signals, show)?;
     let mut flaky = Vec::new();
-    for failed in ran.iter().filter(|ran| ran.again.verdict == Verdict::Fail) {
+    for failed in ran.iter().filter(|ran| ran.run.verdict == Verdict::Fail) {
         if passes_once(copy, failed, signals)? {
-            flaky.push(failed.again.name.clone());
+            flaky.push(failed.run.name.clone());
         }
     }
     let mut hidden_passed = 0;
     if !request.hidden.is_empty() {
         show(GateProgress::Message("running the hidden gates".to_owned()));
-        let ran = copy.run_hidden(request.hidden, true, signals)?;
-        let passed = ran.iter().filter(|ran| ran.verdict == Verdict::Pass).count();
+        let ran = copy.run_hidden(request.hidden, GateRange::All, signals)?;
+        let passed = ran.iter().filter(|ran| ran.passed()).count();
         hidden_passed = u32::try_from(passed).unwrap_or(u32::MAX);
     }
     let workspace = std::mem::take(&mut copy.workspace_now);
     let gates = ran.into_iter().map(|ran| believed(request.state, ran, show)).collect();
-    Ok(Reverified { gates, hidden_passed, workspace, place: copy.place(), as_workspace: None, flaky })
+    Ok(Reverified { gates, hidden_passed, workspace, judged: JudgedAgain::default(), as_workspace: None, flaky })
+}
+
+/// Where the gates ran, and why that is not clean.
+fn judged(copy: &CleanCopy<'_>, mut why: Vec<String>) -> JudgedAgain {
+    let place = copy.place();
+    if place == JudgePlace::WorkspaceOpened {
+        why.push("files of the workspace were opened meanwhile".to_owned());
+    }
+    why.extend(copy.not_watched());
+    JudgedAgain { place, not_clean: (!why.is_empty()).then(|| why.join("; ")) }
 }
 
 /// Whether a gate that failed passes when it is asked again: once, and more often where that is quick.
-fn passes_once(copy: &CleanCopy<'_>, failed: &RanGate, signals: &mut Signals) -> Result<bool, ReverifyError> {
-    let tries = if failed.again.report.duration_ms < QUICK_MS { FLAKY_TRIES } else { 1 };
+fn passes_once(copy: &CleanCopy<'_>, failed: &RanGate, signals: &mut Signals) -> Result<bool, CleanError> {
+    let tries = if failed.run.report.duration_ms < QUICK_MS { FLAKY_TRIES } else { 1 };
     for _ in 0..tries {
-        let again = copy.run_some(&|gate| gate == failed.gate, true, signals, &mut |_| {})?;
-        if again.iter().any(|ran| ran.again.verdict == Verdict::Pass) {
+        let again = copy.run_some(&|gate| gate == failed.gate, GateRange::All, signals, &mut |_| {})?;
+        if again.iter().any(|ran| ran.run.verdict == Verdict::Pass) {
             return Ok(true);
         }
     }
@@ -191,9 +169,9 @@ fn passes_once(copy: &CleanCopy<'_>, failed: &RanGate, signals: &mut Signals) ->
 }
 
 /// The same rule as for the clean copies of a run: a gate does not pass without the tests that must be there.
-fn believed(state: &RunState, ran: RanGate, show: &mut dyn FnMut(GateProgress<'_>)) -> Again {
+fn believed(state: &RunState, ran: RanGate, show: &mut dyn FnMut(GateProgress<'_>)) -> GateRun {
     let judged = ran.judged();
-    let mut again = ran.again;
+    let mut again = ran.run;
     if let Some(lost) = consult(|deciding| lost_on_copy(state, &judged, deciding)) {
         show(GateProgress::Message(format!("{}: not a pass: {lost}", again.name)));
         again.verdict = Verdict::Fail;

@@ -4,7 +4,7 @@ use loop_core::settings::{
     Given, Key, Layer, Origin, Resolved, SettingsError, catalogue, key, set_in_toml, too_wide, unset_in_toml,
 };
 use loop_core::text::{self, nearest};
-use loop_host::hidden::hidden_gates;
+use loop_host::hidden::{self, hidden_gates};
 use loop_host::launch;
 use loop_host::paths::text_of as path_text;
 use loop_host::settings_files::{self, USER_FILE, USER_YAML, gather};
@@ -76,6 +76,9 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
         ConfigVerb::Check => {
             here(context)?;
             hidden_count(context)?;
+            for warning in hidden::warnings(&context.home.config).map_err(|error| files_error(&error))? {
+                context.printer.progress(&format!("{warning}\n"));
+            }
             let files = [USER_FILE, USER_YAML].map(|name| context.home.config.join(name));
             let found = files.iter().find(|file| file.exists());
             let found = found.map_or_else(|| format!("no {}", path_text(&files[0])), |file| path_text(file));

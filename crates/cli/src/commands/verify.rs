@@ -7,7 +7,7 @@ use loop_core::time;
 use loop_core::view::{Certificate, HiddenAgain, TestCounts, Verification, VerifiedGate, WorkspaceNow};
 use loop_host::gate::GateProgress;
 use loop_host::hidden::known_gates;
-use loop_host::reverify::{ReverifyError, ReverifyRequest, reverify};
+use loop_host::reverify::{CleanError, ReverifyRequest, reverify};
 use loop_host::run_folder::RunFolder;
 use loop_host::{clock, journal};
 
@@ -138,7 +138,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
     };
     let again = match reverify(&request, &mut |progress| show(context.printer, &progress)) {
         Ok(again) => again,
-        Err(ReverifyError::Stopped) => {
+        Err(CleanError::Stopped) => {
             context.printer.error("stopped: there is no result, and nothing is left behind\n");
             return Ok(2);
         }
@@ -150,6 +150,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
         not_run: gates.as_ref().err().cloned(),
     });
     let mut verification = Verification::new(certificate, &again.gates, again.workspace).with_hidden(hidden);
+    verification.judged = Some(again.judged);
     verification.copy = keep.as_deref().map(loop_host::paths::text_of);
     verification.brought = brought(args, again.as_workspace.is_some());
     verification.hints = hints(&verification, &checkpoints.workspace, args);
@@ -194,14 +195,14 @@ fn no_proof(folder: &RunFolder, why: &str) -> CommandError {
     CommandError::new(Kind::Wrong, format!("there is nothing to verify of loop {}", folder.id)).because(why)
 }
 
-fn not_verified(folder: &RunFolder, error: &ReverifyError) -> CommandError {
+fn not_verified(folder: &RunFolder, error: &CleanError) -> CommandError {
     let what = format!("loop {} cannot be verified", folder.id);
     let (kind, hint) = match error {
-        ReverifyError::Gone(_) => {
+        CleanError::Gone(_) => {
             (Kind::Wrong, format!("checkpoints that still exist: loop checkpoint list {}", folder.id))
         }
-        ReverifyError::Folder(_) => (Kind::Wrong, "name a new folder elsewhere: --keep-copy DIR".to_owned()),
-        ReverifyError::Stopped | ReverifyError::Unable(_) => (Kind::Unable, "fix that, then try again".to_owned()),
+        CleanError::Folder(_) => (Kind::Wrong, "name a new folder elsewhere: --keep-copy DIR".to_owned()),
+        CleanError::Stopped | CleanError::Unable(_) => (Kind::Unable, "fix that, then try again".to_owned()),
     };
     CommandError::new(kind, what).because(error.to_string()).hint(hint)
 }

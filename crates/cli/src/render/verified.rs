@@ -21,9 +21,8 @@ pub(crate) fn text(found: &Verification, printer: Printer) -> String {
     if let Some(hidden) = &found.hidden_gates {
         line("hidden", &clean(&hidden.words()));
     }
-    let judged = found.checkpoint.as_ref().zip(found.tree.as_ref()).filter(|_| !found.gates.is_empty());
-    if let Some((checkpoint, tree)) = judged {
-        line("judged", &format!("a clean copy of {checkpoint}, tree {tree}"));
+    if let Some(judged) = judged(found) {
+        line("judged", &clean(&judged));
     }
     line("recorded", &format!("{} by loop {}", found.certificate.at, found.certificate.program));
     if found.certificate.verified {
@@ -50,6 +49,12 @@ pub(crate) fn text(found: &Verification, printer: Printer) -> String {
         out.push_str(&format!("hint: {}\n", clean(hint)));
     }
     out
+}
+
+/// What was judged, and where.
+fn judged(found: &Verification) -> Option<String> {
+    let (judged, checkpoint) = (found.judged.as_ref()?, found.checkpoint.as_ref()?);
+    Some(format!("{}, tree {}", judged.words(checkpoint), found.tree.as_ref()?))
 }
 
 pub(super) fn clean(text: &str) -> String {
@@ -103,9 +108,8 @@ pub(crate) fn markdown(found: &Verification) -> String {
     }
     out.push('\n');
     let mut item = |text: String| out.push_str(&format!("- {text}\n"));
-    let judged = found.checkpoint.as_ref().zip(found.tree.as_ref()).filter(|_| !found.gates.is_empty());
-    if let Some((checkpoint, tree)) = judged {
-        item(format!("Judged: a clean copy of {checkpoint}, tree `{tree}`, at {} by loop {}", found.at, found.program));
+    if let Some(judged) = judged(found) {
+        item(format!("Judged: {}, at {} by loop {}", plain(&judged), found.at, found.program));
     }
     if let Some(hidden) = &found.hidden_gates {
         item(format!("Hidden gates: {}", plain(&hidden.words())));

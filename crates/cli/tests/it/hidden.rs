@@ -144,7 +144,11 @@ fn hidden_gates_that_an_agent_takes_out_of_the_settings_are_missed() {
     let user = user_with_hidden(1);
     let agent = "echo 'echo 3' > add.sh; : > ../home/.config/loop/config.toml";
     let ran = user.run(&start(agent, PROMISE, &["--allow", "add.sh", "--strength", "off"])).expect_code(1);
-    assert!(ran.out().contains("could not be run: your settings have others by now, or none"), "{}", ran.text());
+    assert!(
+        ran.out().contains("could not be run: the hidden gates in your settings changed since the loop was started"),
+        "{}",
+        ran.text()
+    );
     // A person who resumes is told that they are gone.
     let ran = user.run(&["resume", &user.id()]);
     assert!(ran.err().contains("are others than before (1); now: none"), "{}", ran.text());
@@ -200,8 +204,23 @@ fn verify_runs_hidden_gates_again_and_says_where_the_settings_have_them_no_more(
     assert!(verified.out().contains("not verified: 1 of 1 hidden gates do not pass\n"), "{}", verified.text());
     user.write("home/.config/loop/config.toml", "");
     let verified = user.run(&["verify", &id]).expect_code(0);
-    assert!(verified.out().contains("its hidden gates were not run: your settings have others by now"));
+    assert!(verified.out().contains("its hidden gates were not run: the hidden gates in your settings changed"));
     assert!(user.state().join("hidden").join(&id).is_dir());
     user.run(&["rm", &id]).expect_code(0);
     assert!(!user.state().join("hidden").join(&id).exists());
+}
+
+#[test]
+fn a_hidden_gate_for_a_folder_that_does_not_exist_is_said_at_the_start_and_by_config_check() {
+    let user = user_with_hidden(0);
+    user.write(
+        "home/.config/loop/config.toml",
+        "[hidden_gates.forty-two]\ncommand = 'false'\nworkspace = '/no/such/folder'\n",
+    );
+    let words = "warning: a hidden gate of your settings runs in no workspace: /no/such/folder does not exist\n";
+    let ran = run(&user, &[]).expect_code(0);
+    assert!(ran.err().contains(words), "{}", ran.text());
+    let ran = user.run(&["config", "check"]).expect_code(0);
+    assert!(ran.err().contains(words), "{}", ran.text());
+    assert!(!ran.text().contains(SECRET), "{}", ran.text());
 }

@@ -29,9 +29,10 @@ fn begin(user: &TestEnv, request: &Path) -> Running {
     user.begin(&["__judge".as_ref(), request.as_os_str()])
 }
 
-fn report_of(request: &Path, ran: Ran) -> Value {
-    let text = fs::read_to_string(request.with_file_name("report.json"));
-    serde_json::from_str(&text.unwrap_or_else(|error| panic!("{error}: {}", ran.text()))).unwrap()
+/// The report is all that the child writes to its stdout.
+fn report_of(request: &Path, ran: &Ran) -> Value {
+    assert!(!request.with_file_name("report.json").exists(), "a report that other processes can find");
+    ran.json()
 }
 
 /// What the gates say of a tree.
@@ -39,7 +40,7 @@ fn judged(user: &TestEnv, tree: &str) -> Value {
     let request = request(user, tree);
     let ran = begin(user, &request).end().expect_code(0);
     assert_eq!(left(user), 0, "{}", ran.text());
-    report_of(&request, ran)
+    report_of(&request, &ran)
 }
 
 fn verdict(report: &Value) -> &str {
@@ -110,7 +111,12 @@ fn a_path_that_a_file_records_leads_into_the_copy_and_not_into_the_workspace() {
     let report = judged(&user, "final");
     assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("own_path")), "{report}");
     // The same for verify, and nothing of it stays.
-    user.run(&["verify", &user.id()]).expect_code(0);
+    let ran = user.run(&["verify", &user.id()]).expect_code(0);
+    assert!(
+        ran.out().contains("  judged     a clean copy of iter-001, at the workspace's path, tree "),
+        "{}",
+        ran.text()
+    );
     assert_eq!((user.read("work/module.sh").as_str(), left(&user)), ("exit 1\n", 0));
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert!(!mounts.contains(&user.work().display().to_string()), "{mounts}");
@@ -139,7 +145,7 @@ fn a_user_without_rights_gets_the_copy_at_the_path_of_the_workspace_too() {
         std::os::unix::fs::chown(path, Some(12_345), Some(12_345)).unwrap();
     }
     let ran = begin(&user, &request).end().expect_code(0);
-    let report = report_of(&request, ran);
+    let report = report_of(&request, &ran);
     assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("own_path")), "{report}");
     assert_eq!(user.read("tmp/seen"), "12345\n12345\nCapEff:\t0000000000000000\n");
     assert_eq!(left(&user), 0);
@@ -160,8 +166,40 @@ fn without_mounts_the_copy_lies_elsewhere_and_it_is_said_if_the_workspace_was_op
     fs::remove_file(peek).unwrap();
     let report = judged(&user, "final");
     assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("elsewhere")), "{report}");
-    user.run(&["verify", &user.id()]).expect_code(0);
     assert_eq!(left(&user), 0);
+}
+
+#[test]
+fn verify_says_where_its_gates_ran() {
+    let user = user().run_by(&["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--"]);
+    user.write("work/work.txt", "to do\n");
+    let peek = user.root().join("peek").display().to_string();
+    let work = user.work().join("work.txt").display().to_string();
+    let promise = format!("if test -e '{peek}'; then grep -q done '{work}'; else {PROMISE}; fi");
+    user.run(&start("echo done > work.txt", &promise, &["-n", "1"])).expect_code(0);
+    let judged = |words: &str| {
+        let ran = user.run(&["verify", &user.id()]).expect_code(0);
+        assert!(ran.out().contains(words), "{words}: {}", ran.text());
+        let shown: Value = user.run(&["verify", &user.id(), "--json"]).expect_code(0).json();
+        shown["judged"]["place"].as_str().unwrap_or_default().to_owned()
+    };
+    let words = "a clean copy of iter-001, in another folder than the workspace, tree ";
+    assert_eq!(judged(words), "elsewhere");
+    user.write("peek", "");
+    assert_eq!(
+        judged("a copy of iter-001, not clean: files of the workspace were opened meanwhile, tree "),
+        "workspace_opened"
+    );
+}
+
+#[test]
+fn verify_of_a_loop_that_the_workspace_judged_says_what_its_copy_is() {
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    user.run(&start("echo done > work.txt", PROMISE, &["-n", "1", "--judge", "workspace"])).expect_code(0);
+    let ran = user.run(&["verify", &user.id()]).expect_code(0);
+    let words = "a copy of iter-001, not clean: only the recorded files, with your HOME as it is now (--judge workspace), tree ";
+    assert!(ran.out().contains(words), "{}", ran.text());
 }
 
 #[test]
@@ -184,7 +222,7 @@ fn a_service_outside_that_reads_the_workspace_makes_it_the_judge() {
     wait_until("the gate asks", || root.join("asked").exists());
     fs::copy(user.work().join("work.txt"), root.join("new")).unwrap();
     fs::rename(root.join("new"), root.join("answer")).unwrap();
-    let report = report_of(&request, running.end().expect_code(0));
+    let report = report_of(&request, &running.end().expect_code(0));
     assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("workspace_opened")), "{report}");
 }
 
@@ -209,6 +247,111 @@ fn home_is_new_and_settings_in_it_are_those_of_the_start() {
     let lines: Vec<&str> = text.lines().collect();
     assert_ne!(lines[0], user.root().join("home").display().to_string());
     assert_eq!(lines[1..], ["loglevel=silent", "a jar", "honest"]);
+}
+
+#[test]
+fn relative_entries_of_path_do_not_reach_a_gate_of_a_copy() {
+    let user = user().with("PATH", ":bin:/usr/bin:/bin");
+    user.write("work/work.txt", "to do\n");
+    let seen = user.root().join("seen");
+    run_once(&user, "echo done > work.txt", &format!("echo $PATH > '{}'; {PROMISE}", seen.display()), &[]);
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+    assert_eq!(user.read("seen"), "/usr/bin:/bin\n");
+}
+
+#[test]
+fn variables_that_lead_to_tools_and_settings_lead_to_those_of_the_start() {
+    let user = user();
+    let place = |name: &str| user.root().join(name).into_os_string();
+    let (cargo, config, python, npm) = (place("tools/cargo"), place("xdg"), place("python"), place("npm.conf"));
+    let user = user.with("CARGO_HOME", cargo).with("XDG_CONFIG_HOME", config).with("PYTHONUSERBASE", python);
+    let user = user.with("npm_config_userconfig", npm);
+    user.write("work/work.txt", "to do\n");
+    user.write("tools/cargo/config.toml", "cargo of the start\n");
+    user.write("tools/cargo/registry/index", "registry\n");
+    user.write("xdg/git/config", "[user]\n\tname = start\n");
+    user.write("python/lib/python3.12/site-packages/honest.py", "honest\n");
+    user.write("npm.conf", "npm of the start\n");
+    let seen = user.root().join("seen");
+    let promise = format!(
+        "{{ cat \"$CARGO_HOME/config.toml\" \"$CARGO_HOME/registry/index\"; git config --global user.name; \
+         ls \"$PYTHONUSERBASE/lib/python3.12/site-packages\"; cat \"$npm_config_userconfig\"; }} > '{}' 2>&1; {PROMISE}",
+        seen.display()
+    );
+    let agent = "echo done > work.txt; echo evil > \"$CARGO_HOME/config.toml\"; echo evil > \"$npm_config_userconfig\"; \
+                 git config --global user.name evil; echo evil > \"$PYTHONUSERBASE/lib/python3.12/site-packages/evil.pth\"";
+    run_once(&user, agent, &promise, &[]);
+    assert!(user.read("seen").contains("evil"), "the gate of the workspace sees it");
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+    assert_eq!(user.read("seen"), "cargo of the start\nregistry\nstart\nhonest.py\nnpm of the start\n");
+}
+
+#[test]
+fn a_variable_that_leads_to_several_folders_is_named() {
+    let user = user();
+    let folders = std::env::join_paths([user.root().join("one"), user.root().join("two")]).unwrap();
+    let user = user.with("JULIA_DEPOT_PATH", folders);
+    user.write("one/x", "");
+    user.write("work/work.txt", "to do\n");
+    run_once(&user, "echo done > work.txt", PROMISE, &[]);
+    let report = judged(&user, "final");
+    assert!(report["remarks"].to_string().contains("what JULIA_DEPOT_PATH leads to is as it is now"), "{report}");
+}
+
+#[test]
+fn settings_inside_the_homes_of_tools_are_those_of_the_start() {
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    for file in [".rustup/settings.toml", ".pyenv/version", ".nvm/alias/default", ".julia/config/startup.jl"] {
+        user.write(&format!("home/{file}"), &format!("{file} of the start\n"));
+    }
+    user.write("home/.rustup/toolchains/stable/bin/rustc", "a compiler\n");
+    let seen = user.root().join("seen");
+    let files = "~/.rustup/settings.toml ~/.pyenv/version ~/.nvm/alias/default ~/.julia/config/startup.jl";
+    let promise = format!(
+        "{{ cat {files} ~/.rustup/toolchains/stable/bin/rustc; ls ~/.nvm/alias; }} > '{}' 2>&1; {PROMISE}",
+        seen.display()
+    );
+    let agent = format!("echo done > work.txt; for file in {files} ~/.nvm/alias/evil; do echo evil > $file; done");
+    run_once(&user, &agent, &promise, &[]);
+    assert!(user.read("seen").contains("evil"), "the gate of the workspace sees it");
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+    let text = user.read("seen");
+    assert!(!text.contains("evil") && text.ends_with("startup.jl of the start\na compiler\ndefault\n"), "{text}");
+}
+
+#[test]
+fn a_program_of_home_whose_link_leads_to_a_changed_file_is_left_out() {
+    // As pipx makes them.
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    for name in ["same", "changed"] {
+        user.write(&format!("home/.local/share/pipx/{name}"), "honest\n");
+        fs::create_dir_all(user.root().join("home/.local/bin")).unwrap();
+        symlink(format!("../share/pipx/{name}"), user.root().join("home/.local/bin").join(name)).unwrap();
+    }
+    let seen = user.root().join("seen");
+    let promise = format!("ls ~/.local/bin > '{}'; {PROMISE}", seen.display());
+    run_once(&user, "echo done > work.txt; echo evil > ~/.local/share/pipx/changed", &promise, &[]);
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+    assert_eq!(user.read("seen"), "same\n");
+}
+
+#[test]
+fn where_opens_of_the_workspace_cannot_be_watched_nothing_is_called_clean() {
+    for mounts in ["", "setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin --"] {
+        let limited = format!("echo 2 > /proc/sys/user/max_inotify_watches && exec {mounts} \"$@\"");
+        let user = user().run_by(&["unshare", "-Ur", "sh", "-c", &limited, "sh"]);
+        for folder in 0..5 {
+            user.write(&format!("work/{folder}/file"), "x\n");
+        }
+        user.write("work/work.txt", "to do\n");
+        user.run(&start("echo done > work.txt", PROMISE, &["-n", "1"])).expect_code(0);
+        let report = judged(&user, "final");
+        assert!(report["not_done"].to_string().contains("fs.inotify.max_user_watches"), "{mounts}: {report}");
+        let ran = user.run(&["verify", &user.id()]).expect_code(0);
+        assert!(ran.out().contains("  judged     a copy of iter-001, not clean: "), "{}", ran.text());
+    }
 }
 
 #[test]
@@ -267,6 +410,11 @@ fn a_loop_that_only_the_workspace_could_judge_is_verified_with_what_is_in_the_wo
     let ran = user.run(&["verify", &user.id()]).expect_code(0);
     assert!(ran.text().contains("the loop was judged in the workspace only: "), "{}", ran.text());
     assert!(ran.text().contains("what checkpoints leave out, as it is now"), "{}", ran.text());
+    assert!(
+        ran.text().contains("judged     a copy of iter-001, not clean: it has what is in the workspace now"),
+        "{}",
+        ran.text()
+    );
 }
 
 #[test]
@@ -298,6 +446,54 @@ fn caches_that_came_since_the_start_are_left_out_also_where_they_are_not_ignored
 }
 
 #[test]
+fn sources_in_folders_with_the_names_of_caches_are_in_the_copy() {
+    let user = user();
+    user.write("work/src/incremental/mod.rs", "one\n");
+    user.write("work/fixtures/__pycache__/kept.pyc", "one\n");
+    git(&user, &["init", "-q"]);
+    git(&user, &["add", "-A"]);
+    git(&user, &["commit", "-q", "-m", "first"]);
+    let agent = "mkdir .turbo; for file in src/incremental/mod.rs fixtures/__pycache__/kept.pyc .turbo/config.json; do \
+                 echo two > $file; done";
+    let promise =
+        "grep -q two src/incremental/mod.rs && grep -q two .turbo/config.json && grep -q two fixtures/*/kept.pyc";
+    run_once(&user, agent, promise, &[]);
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+}
+
+#[test]
+fn many_dependencies_that_were_installed_again_as_they_were_come_along() {
+    let user = user();
+    user.write("work/.gitignore", "node_modules/\n");
+    user.write("work/work.txt", "to do\n");
+    for number in 0..8_200 {
+        user.write(&format!("work/node_modules/a/{number}.js"), &format!("exports.number = {number};\n"));
+    }
+    fs::create_dir(user.work().join("node_modules/.bin")).unwrap();
+    symlink("../a/1.js", user.work().join("node_modules/.bin/one")).unwrap();
+    let agent = "echo done > work.txt; cp -r node_modules again; rm -rf node_modules; mv again node_modules; \
+                 echo forged > node_modules/a/2.js";
+    let promise = format!("test -e node_modules/.bin/one && {PROMISE}");
+    run_once(&user, agent, &promise, &[]);
+    let report = judged(&user, "final");
+    assert_eq!(verdict(&report), "pass", "{report}");
+    let remark = report["remarks"].to_string();
+    assert!(remark.contains("changed since the start: 1 (node_modules/a/2.js)"), "{remark}");
+}
+
+#[test]
+fn the_copy_of_the_start_has_dependencies_as_installed_too_where_their_list_changed() {
+    let user = user();
+    user.write("work/.gitignore", "node_modules/\n");
+    user.write("work/package-lock.json", "1\n");
+    user.write("work/node_modules/a/index.js", "one\n");
+    let agent = "echo 2 > package-lock.json; echo two > node_modules/a/index.js";
+    run_once(&user, agent, "grep -q two node_modules/a/index.js", &[]);
+    let report = judged(&user, "initial");
+    assert_eq!((verdict(&report), &report["installed"]), ("pass", &json!(["node_modules"])), "{report}");
+}
+
+#[test]
 fn dependencies_are_as_the_agent_installed_them_where_their_list_changed_and_that_is_named() {
     let user = user();
     user.write("work/.gitignore", "node_modules/\n");
@@ -322,6 +518,23 @@ fn with_a_setup_command_dependencies_are_installed_in_the_copy() {
     run_once(&user, "true", promise, &["--setup", "mkdir node_modules && touch node_modules/own.js"]);
     assert_eq!(verdict(&judged(&user, "final")), "pass");
     assert!(!user.work().join("node_modules/own.js").exists());
+}
+
+#[test]
+fn generated_files_whose_source_changed_are_made_in_the_copy_by_the_setup_command() {
+    let user = user();
+    user.write("work/.gitignore", "generated\n");
+    user.write("work/source", "one\n");
+    user.write("work/generated", "one\n");
+    let promise = "cat generated; grep -q two generated";
+    let agent = "echo two > source; cp source generated";
+    let ran = user.run(&start(agent, promise, &["-n", "1", "--setup", "cp source generated"])).expect_code(0);
+    assert!(ran.out().contains("judged    again in a clean copy"), "{}", ran.text());
+    // Without it only the workspace has the file, and the way out is said.
+    user.write("work/source", "one\n");
+    user.write("work/generated", "one\n");
+    let ran = user.run(&start(agent, promise, &["-n", "1"])).expect_code(0);
+    assert!(ran.out().contains("1 (generated); --setup CMD can make them in the copy"), "{}", ran.text());
 }
 
 #[test]
@@ -378,7 +591,7 @@ fn a_child_that_is_interrupted_or_killed_leaves_neither_process_nor_copy() {
     wait_until("the gate runs", || at.exists());
     assert_eq!(left(&user), 1);
     running.signal("INT");
-    let report = report_of(&file, running.end());
+    let report = report_of(&file, &running.end());
     assert_eq!((report["not_done"].as_str(), left(&user)), (Some("it was stopped"), 0));
     assert_eq!(user.marked(&id), Vec::<u32>::new());
     // Killed: its processes go, and the next command removes the copy.

@@ -38,7 +38,7 @@ pub use record::{
 };
 pub use result::{GateResult, RunResult};
 pub use row::{Listing, Liveness, Row, Waiting, WaitingSource};
-pub use verification::{Again, HiddenAgain, Verification, VerifiedGate, WorkspaceNow};
+pub use verification::{GateRun, HiddenAgain, JudgedAgain, Verification, VerifiedGate, WorkspaceNow};
 
 /// The version of every JSON form that these views have.
 pub const JSON_VERSION: u32 = 1;

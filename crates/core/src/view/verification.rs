@@ -5,7 +5,7 @@ use super::certificate::{Certificate, CertifiedGate, TestCounts, signal};
 use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
 use crate::policy::gate::{ExitContradiction, Verdict};
-use crate::run::{GateReport, NameList};
+use crate::run::{GateReport, JudgePlace, NameList};
 use crate::test_output::{TestStatus, Tests};
 
 /// What `loop verify` found.
@@ -33,6 +33,8 @@ pub struct Verification {
     pub gates: Vec<VerifiedGate>,
     /// The hidden gates once more; null where the run has none.
     pub hidden_gates: Option<HiddenAgain>,
+    /// Where the gates were run again; null where they were not.
+    pub judged: Option<JudgedAgain>,
     /// What the workspace is by now; it was not judged.
     pub workspace: WorkspaceNow,
     /// Where the copy is, if it was to stay.
@@ -43,6 +45,29 @@ pub struct Verification {
     pub hints: Vec<String>,
     /// What was written down when the run ended.
     pub certificate: Certificate,
+}
+
+/// Where the gates were run again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct JudgedAgain {
+    /// Where.
+    pub place: JudgePlace,
+    /// Why that is not a clean copy; null where it is one.
+    pub not_clean: Option<String>,
+}
+
+impl JudgedAgain {
+    /// For people.
+    #[must_use]
+    pub fn words(&self, checkpoint: &str) -> String {
+        match (&self.not_clean, self.place) {
+            (Some(why), _) => format!("a copy of {checkpoint}, not clean: {why}"),
+            (None, JudgePlace::OwnPath) => format!("a clean copy of {checkpoint}, at the workspace's path"),
+            (None, JudgePlace::Elsewhere | JudgePlace::WorkspaceOpened | JudgePlace::Workspace) => {
+                format!("a clean copy of {checkpoint}, in another folder than the workspace")
+            }
+        }
+    }
 }
 
 /// The hidden gates once more. What they run is not written here.
@@ -152,7 +177,7 @@ impl WorkspaceNow {
 
 /// What a gate said this time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Again {
+pub struct GateRun {
     /// Its name.
     pub name: String,
     /// What its tries amount to.
@@ -172,7 +197,7 @@ pub struct Again {
 impl VerifiedGate {
     /// A gate beside what was recorded of it.
     #[must_use]
-    pub fn new(recorded: &CertifiedGate, again: &Again) -> Self {
+    pub fn new(recorded: &CertifiedGate, again: &GateRun) -> Self {
         let report = &again.report;
         let tests = again.tests.as_ref();
         let cases: Vec<(String, TestStatus)> = tests.into_iter().flat_map(|tests| tests.statuses.clone()).collect();
@@ -208,7 +233,7 @@ impl VerifiedGate {
 impl Verification {
     /// What the gates said, beside what was recorded.
     #[must_use]
-    pub fn new(certificate: Certificate, again: &[Again], workspace: WorkspaceNow) -> Self {
+    pub fn new(certificate: Certificate, again: &[GateRun], workspace: WorkspaceNow) -> Self {
         let recorded = |name: &str| certificate.gates.iter().find(|gate| gate.name == name);
         let gates = again.iter().filter_map(|again| Some(VerifiedGate::new(recorded(&again.name)?, again)));
         let gates: Vec<VerifiedGate> = gates.collect();
@@ -225,6 +250,7 @@ impl Verification {
             duration_seconds: gates.iter().map(|gate| gate.duration_seconds).sum(),
             gates,
             hidden_gates: None,
+            judged: None,
             workspace,
             copy: None,
             brought: Vec::new(),
@@ -325,7 +351,7 @@ mod tests {
         }
     }
 
-    fn again(name: &str, verdict: Verdict, code: i32) -> Again {
+    fn again(name: &str, verdict: Verdict, code: i32) -> GateRun {
         let output = Output { sha256: "one".to_owned(), ..Output::default() };
         let report = GateReport {
             ended: Ended::Exit(code),
@@ -338,10 +364,10 @@ mod tests {
             used: None,
         };
         let name = name.to_owned();
-        Again { name, verdict, tries: 1, report, tests: None, contradiction: None, not_believed: None }
+        GateRun { name, verdict, tries: 1, report, tests: None, contradiction: None, not_believed: None }
     }
 
-    fn judged(certificate: Certificate, gates: &[Again]) -> (bool, String) {
+    fn judged(certificate: Certificate, gates: &[GateRun]) -> (bool, String) {
         let found = Verification::new(certificate, gates, WorkspaceNow::default());
         (found.verified, found.why)
     }

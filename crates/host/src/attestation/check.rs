@@ -10,7 +10,7 @@ use loop_core::attestation::{
 use loop_core::policy::gate::Verdict;
 use loop_core::settings::{GateSpec, gates_from_project};
 use loop_core::text;
-use loop_core::view::{Again, CertifiedGate, VerifiedGate};
+use loop_core::view::{CertifiedGate, GateRun, VerifiedGate};
 use thiserror::Error;
 
 use super::checkout::{RecordedCheckout, TreeComparison, compare, left_out_by_rules, record};
@@ -306,7 +306,7 @@ fn run_gates(
     Ok(chosen.iter().zip(&ran).map(|(chosen, again)| verified(chosen, again)).collect())
 }
 
-fn verified(chosen: &GateToRun, again: &Again) -> VerifiedGate {
+fn verified(chosen: &GateToRun, again: &GateRun) -> VerifiedGate {
     let GateToRun { spec, claim } = chosen;
     let verdict = match claim.verdict.as_str() {
         "pass" => Verdict::Pass,

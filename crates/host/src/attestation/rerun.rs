@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loop_core::settings::{GateSpec, Values};
-use loop_core::view::Again;
+use loop_core::view::GateRun;
 
 use super::check::CheckError;
 use super::checkout::RecordedCheckout;
@@ -29,7 +29,7 @@ pub(super) fn rerun(
     along: Extras,
     room: &Path,
     show: &mut dyn FnMut(GateProgress<'_>),
-) -> Result<Vec<Again>, CheckError> {
+) -> Result<Vec<GateRun>, CheckError> {
     let unable = |error: &dyn std::fmt::Display| CheckError::Unable(format!("the gates cannot be run again: {error}"));
     let mut signals = Signals::listen().map_err(|error| unable(&error))?;
     become_reaper().map_err(|error| unable(&error))?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use loop_core::machine::consult;
 use loop_core::policy::gate::{EarlierTests, ExitContradiction, Tally, TryEvidence, TryVerdict, ran_to_an_end};
 use loop_core::settings::GateSpec;
-use loop_core::view::Again;
+use loop_core::view::GateRun;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::results::TestHistory;
@@ -28,7 +28,7 @@ pub enum GateProgress<'a> {
     /// A message for people.
     Message(String),
     /// It has a verdict.
-    Judged(&'a Again),
+    Judged(&'a GateRun),
 }
 
 /// What is known of a gate from before.
@@ -103,7 +103,7 @@ impl<'a> GateRunner<'a> {
         gate: &GateSpec,
         memory: &GateMemory,
         show: &mut dyn FnMut(GateProgress<'_>),
-    ) -> Result<Option<Again>, GateFailure> {
+    ) -> Result<Option<GateRun>, GateFailure> {
         show(GateProgress::Started(gate));
         let (mut tally, mut completed) = (Tally::default(), memory.completed);
         loop {
@@ -131,7 +131,7 @@ impl<'a> GateRunner<'a> {
                 // Of a gate with several tries the last one may pass, or not.
                 let not_believed = contradiction.map(ExitContradiction::words);
                 let (name, tries) = (gate.name.clone(), tally.tries());
-                let judged = Again { name, verdict, tries, report, tests, contradiction, not_believed };
+                let judged = GateRun { name, verdict, tries, report, tests, contradiction, not_believed };
                 show(GateProgress::Judged(&judged));
                 return Ok(Some(judged));
             }

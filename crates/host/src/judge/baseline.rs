@@ -3,22 +3,24 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use loop_core::text::escape_path;
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, Stat, readlinkat};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::tables;
+use super::variables::HomePlaces;
 use crate::checkpoint::{CheckpointContext, LeftOutName, is_made, left_out, rules_of};
-use crate::fs::handle::{open_file, open_folder, small_file};
+use crate::fs::handle::{open_below, open_file, open_folder, small_file, split};
 use crate::fs::hex;
-use crate::fs::walk::walk;
+use crate::fs::walk::{NameKind, walk};
 
 /// The file in the folder of a run.
 const FILE: &str = "judge-baseline";
@@ -26,15 +28,23 @@ const FILE: &str = "judge-baseline";
 const NEW: &str = ".judge-baseline";
 /// So many ignored names are recorded. What is beyond counts as changed.
 pub(super) const NAMES_MAX: usize = 300_000;
-/// Of so many ignored files, and as many of dependencies, the content is recorded: each not longer than this, and all
-/// together not longer than that.
+/// Limits for recorded contents: number of files, bytes per file, bytes in total.
 const CONTENTS_MAX: usize = 8_000;
 const CONTENT_SIZE_MAX: u64 = 1024 * 1024;
 const CONTENT_BYTES_MAX: u64 = 96 * 1024 * 1024;
+/// The same for dependencies, and how long reading them may take: a start waits for it.
+const DEPENDENCIES_MAX: usize = 80_000;
+const DEPENDENCY_SIZE_MAX: u64 = 64 * 1024 * 1024;
+const DEPENDENCY_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
+const DEPENDENCY_TIME_MAX: Duration = Duration::from_secs(15);
+/// How much of a file is read at a time.
+const PIECE: usize = 128 * 1024;
 /// A setting in HOME that is longer is left out.
 const SETTING_BYTES_MAX: u64 = 256 * 1024;
 /// So many entries of a folder in HOME are recorded.
 const ENTRIES_MAX: usize = 4_000;
+/// So many files of a folder of settings.
+const SETTINGS_MAX: usize = 200;
 
 /// The stamp of a name: inode, time of its last change, size, mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +102,7 @@ pub(crate) fn take(run: &Path, context: &CheckpointContext) -> io::Result<String
     baseline.ignored = found.names.iter().map(|name| (escape_path(&name.path), NameStamp::of(&name.stat))).collect();
     baseline.read_contents(&workspace, &found.names);
     if let Some(home) = &context.user.home {
-        baseline.read_home(home);
+        baseline.read_home(&HomePlaces::of_process(home, &context.workspace));
     }
     let text = serde_json::to_vec(&baseline)?;
     let hash = hex(&Sha256::digest(&text));
@@ -139,21 +149,22 @@ impl Baseline {
     }
 
     fn read_contents(&mut self, workspace: &OwnedFd, names: &[LeftOutName]) {
-        let is_file = |name: &&LeftOutName| FileType::from_raw_mode(name.stat.st_mode) == FileType::RegularFile;
+        let is_file = |name: &&LeftOutName| {
+            matches!(FileType::from_raw_mode(name.stat.st_mode), FileType::RegularFile | FileType::Symlink)
+        };
         let is_dependency = |name: &&LeftOutName| tables::dependency_of(&name.path).is_some();
         let (installed, others): (Vec<_>, Vec<_>) = names.iter().filter(is_file).partition(is_dependency);
-        // If there are too many dependencies, digests of some of them would not help: an install writes all of them again.
-        let installed = if installed.len() <= CONTENTS_MAX { installed } else { Vec::new() };
-        let others = others.into_iter().filter(|name| !is_built(&name.path)).take(CONTENTS_MAX);
         let mut bytes_left = CONTENT_BYTES_MAX;
-        for name in others.chain(installed) {
+        for name in others.into_iter().filter(|name| !is_built(&name.path)).take(CONTENTS_MAX) {
             let size = u64::try_from(name.stat.st_size).unwrap_or(u64::MAX);
             let Some(left) = bytes_left.checked_sub(size).filter(|_| size <= CONTENT_SIZE_MAX) else { continue };
             bytes_left = left;
-            if let Some(digest) = content_of(workspace, &name.path) {
+            if let Some(digest) = content_of(workspace, &name.path, &name.stat) {
                 self.contents.insert(escape_path(&name.path), digest);
             }
         }
+        // An install writes all of them again: digests of some of them would not help.
+        self.contents.extend(contents_of_dependencies(workspace, &installed).unwrap_or_default());
     }
 
     /// Whether an ignored name is as it was: the same file, or another one with the same content.
@@ -163,28 +174,54 @@ impl Baseline {
         let (now, NameStamp(_, _, size, mode)) = (NameStamp::of(stat), *known);
         let same_content = || {
             (now.2, now.3) == (size, mode)
-                && self.contents.get(&name).is_some_and(|then| content_of(workspace, path).as_ref() == Some(then))
+                && self.contents.get(&name).is_some_and(|then| content_of(workspace, path, stat).as_ref() == Some(then))
         };
         *known == now || same_content()
     }
 
-    fn read_home(&mut self, home: &Path) {
+    fn read_home(&mut self, places: &HomePlaces) {
         for setting in tables::SETTINGS {
-            let path = home.join(setting);
-            let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
-                continue;
-            };
-            let text = open_folder(folder).ok().and_then(|folder| small_file(&folder, name, SETTING_BYTES_MAX));
-            if let Some(text) = text {
-                self.settings.insert((*setting).to_owned(), text);
+            self.settings.extend(setting_at(&places.find(setting)).map(|text| ((*setting).to_owned(), text)));
+        }
+        for setting in tables::SETTING_FOLDERS {
+            let Ok(folder) = open_folder(&places.find(setting)) else { continue };
+            let names = walk(&folder, &|_| true).unwrap_or_default();
+            for name in names.into_iter().filter(|name| name.kind == NameKind::File).take(SETTINGS_MAX) {
+                let Ok(below) = String::from_utf8(name.path) else { continue };
+                let path = format!("{setting}/{below}");
+                self.settings.extend(setting_at(&places.find(&path)).map(|text| (path, text)));
             }
         }
-        for entry in entries(home) {
-            if let Some(digest) = digest_of(&home.join(&entry)) {
+        for entry in entries(places) {
+            if let Some(digest) = digest_of(&places.find(&entry)) {
                 self.entries.insert(escape_path(entry.as_os_str().as_bytes()), digest);
             }
         }
     }
+}
+
+/// The content of a file of settings.
+pub(super) fn setting_at(path: &Path) -> Option<Vec<u8>> {
+    let (folder, name) = (open_folder(path.parent()?).ok()?, path.file_name()?.to_str()?);
+    small_file(&folder, name, SETTING_BYTES_MAX)
+}
+
+/// Digests of all dependencies; none where there are too many, or reading them takes too long.
+fn contents_of_dependencies(workspace: &OwnedFd, names: &[&LeftOutName]) -> Option<BTreeMap<String, String>> {
+    let began = Instant::now();
+    let sizes = names.iter().map(|name| u64::try_from(name.stat.st_size).unwrap_or(u64::MAX));
+    if names.len() > DEPENDENCIES_MAX || sizes.fold(0, u64::saturating_add) > DEPENDENCY_BYTES_MAX {
+        return None;
+    }
+    let mut all = BTreeMap::new();
+    for name in names {
+        if began.elapsed() > DEPENDENCY_TIME_MAX {
+            return None;
+        }
+        let digest = content_of(workspace, &name.path, &name.stat);
+        all.extend(digest.map(|digest| (escape_path(&name.path), digest)));
+    }
+    Some(all)
 }
 
 /// Whether a path lies in what a build makes: the build tool compares times.
@@ -192,22 +229,34 @@ fn is_built(path: &[u8]) -> bool {
     path.split(|byte| *byte == b'/').any(is_made)
 }
 
-/// A digest of the content of a small file.
-fn content_of(workspace: &OwnedFd, path: &[u8]) -> Option<String> {
-    let mut text = Vec::new();
-    open_file(workspace, path).ok()?.take(CONTENT_SIZE_MAX + 1).read_to_end(&mut text).ok()?;
-    Some(hex(&Sha256::digest(&text)))
+/// A digest of the content of a file that is not too long, or of where a link leads.
+fn content_of(workspace: &OwnedFd, path: &[u8], stat: &Stat) -> Option<String> {
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+        let (above, name) = split(path);
+        let leads = readlinkat(open_below(workspace.as_fd(), above).ok()?, name, Vec::new()).ok()?;
+        return Some(hex(&Sha256::digest(leads.as_bytes())));
+    }
+    let mut file = open_file(workspace, path).ok()?.take(DEPENDENCY_SIZE_MAX);
+    let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE]);
+    loop {
+        match file.read(&mut piece).ok()? {
+            0 => break,
+            length => hash.update(piece.get(..length)?),
+        }
+    }
+    (file.limit() > 0).then(|| hex(&hash.finalize()))
 }
 
-/// The entries of HOME that are linked one by one, as they are now.
-pub(super) fn entries(home: &Path) -> Vec<PathBuf> {
+/// The entries of HOME that are linked one by one, as they are now, from there.
+pub(super) fn entries(places: &HomePlaces) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = tables::ENTRY_FOLDERS.iter().map(PathBuf::from).collect();
-    let pythons = fs::read_dir(home.join(tables::PYTHON_LIBRARIES)).into_iter().flatten().flatten();
-    let site =
-        |python: fs::DirEntry| Path::new(tables::PYTHON_LIBRARIES).join(python.file_name()).join(tables::PYTHON_SITE);
-    folders.extend(pythons.take(ENTRIES_MAX).map(site));
+    for libraries in tables::PYTHON_LIBRARIES {
+        let pythons = fs::read_dir(places.find(libraries)).into_iter().flatten().flatten();
+        let site = |python: fs::DirEntry| Path::new(libraries).join(python.file_name()).join(tables::PYTHON_SITE);
+        folders.extend(pythons.take(ENTRIES_MAX).map(site));
+    }
     let below = |folder: PathBuf| {
-        let found = fs::read_dir(home.join(&folder)).into_iter().flatten().flatten();
+        let found = fs::read_dir(places.find(&folder)).into_iter().flatten().flatten();
         found.map(move |entry| folder.join(entry.file_name())).collect::<Vec<_>>()
     };
     folders.into_iter().flat_map(below).take(ENTRIES_MAX).collect()
@@ -222,6 +271,10 @@ pub(super) fn digest_of(path: &Path) -> Option<String> {
     };
     let stat = rustix::fs::lstat(path).ok()?;
     add(b"", &stat);
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+        // What it leads to is the program.
+        rustix::fs::stat(path).iter().for_each(|target| add(b"", target));
+    }
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
         let names = walk(&open_folder(path).ok()?, &|path| !path.ends_with(b"__pycache__")).ok()?;
         names.iter().take(NAMES_MAX).for_each(|name| add(&name.path, &name.stat));

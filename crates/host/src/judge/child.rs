@@ -1,7 +1,7 @@
-//! The process that carries out one order: it makes the copy, runs the gates, writes the report, and removes the copy. A
-//! process of its own, because it has mounts of its own.
+//! The process that carries out one order: it makes the copy, runs the gates, removes the copy, and writes the report to its
+//! stdout. A process of its own, because it has mounts of its own.
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 use loop_core::ids::RunId;
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::probe::failed_otherwise;
-use loop_core::run::{CheckpointName, Gate, GateIndex, JudgeReport, JudgedTree, RunState};
+use loop_core::run::{Gate, GateIndex, INITIAL, JudgeReport, JudgedGate, JudgedTree, RunState};
 use loop_core::test_output::{TestStatus, Tests};
 use loop_core::text;
 use serde::{Deserialize, Serialize};
 
-use super::clean_copy::{CleanCopy, CleanError, CleanRequest, FromWorkspace, RanGate};
+use super::clean_copy::{CleanCopy, CleanError, CleanRequest, GateRange, RanGate, RunCopies};
 use super::probe::{ProbeContext, ProbeError, ProbeGate, apply_canary, apply_undone, probe_word, try_hunks};
 use super::{baseline, hidden, place};
 use crate::gate::stored_tests;
 use crate::journal;
-use crate::paths::{path_of, write_whole};
+use crate::paths::path_of;
 use crate::run_folder::RunFolder;
 use crate::signals::Signals;
 
 /// The word that makes this program the child of an order.
 pub(super) const CHILD: &str = "__judge";
-/// Where the report stands, beside the request.
-pub(super) const REPORT: &str = "report.json";
+/// What is longer does not count as a report: one of many gates is cut, but their number is not bounded.
+pub(super) const REPORT_LENGTH_MAX: usize = 1024 * 1024;
 
 /// A longer report says less about its gates: it must fit into a fact.
 const REPORT_BYTES_MAX: usize = 12 * 1024;
@@ -69,7 +69,9 @@ fn run(path: &Path) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut report = judge(&request, folder).unwrap_or_else(|error| JudgeReport::not_done(error.to_string()));
     report.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    write_whole(&folder.join(REPORT), &bounded(report)?)
+    let mut out = io::stdout().lock();
+    out.write_all(bounded(report)?.as_bytes())?;
+    out.flush()
 }
 
 /// A report as text that fits into a fact: of many gates less is reported.
@@ -102,25 +104,20 @@ fn judge(request: &JudgeRequest, outputs: &Path) -> Result<JudgeReport, CleanErr
     }
     let spec = state.spec.as_ref().ok_or_else(|| unable("the run never began"))?;
     let context = folder.checkpoints(spec);
-    let initial = CheckpointName::Initial.to_string();
     // Before the first iteration there is no agent yet: it is recorded now, after the gates have run once.
     let taken = if state.iteration == 0 { Some(baseline::take(&folder.path, &context)?) } else { None };
+    let of = RunCopies { state: &state, run: &folder.path, context: &context, copies: &request.copies };
+    let checkpoint = if request.tree == JudgedTree::Initial { INITIAL } else { &request.checkpoint };
     let copy = CleanCopy::make(CleanRequest {
-        state: &state,
-        run: &folder.path,
         baseline: taken.as_deref().or(state.proving.baseline()),
-        owner: folder.id.as_str(),
-        context: &context,
-        checkpoint: if request.tree == JudgedTree::Initial { &initial } else { &request.checkpoint },
-        copies: &request.copies,
-        keep: None,
-        clean: true,
-        now: FromWorkspace::default(),
-        compare: false,
-        outputs: Some(outputs),
+        newest: &request.checkpoint,
+        ..CleanRequest::of_order(of, &folder, checkpoint, outputs)
     })?;
+    if let Some(why) = copy.not_watched() {
+        return Err(CleanError::Unable(why));
+    }
     let judged = judge_copy(request.tree, &copy, &folder, &state, &mut signals);
-    let (place, mut remarks, installed) = (copy.place(), copy.remarks(), copy.installed.clone());
+    let (place, mut remarks, installed) = (copy.place(), copy.remarks(), copy.installed());
     if let Err(error) = copy.close() {
         remarks.push(format!("the copy could not be removed: {error}"));
     }
@@ -136,22 +133,12 @@ fn judge_copy(
     signals: &mut Signals,
 ) -> Result<JudgeReport, CleanError> {
     copy.set_up(signals, &mut |_| {})?;
-    if matches!(tree, JudgedTree::Final | JudgedTree::Again | JudgedTree::Initial) {
-        // Of the initial tree all gates are compared: most of them fail there.
-        let ran = copy.run_gates(tree == JudgedTree::Initial, signals, &mut |_| {})?;
-        return Ok(JudgeReport { gates: ran.iter().map(RanGate::judged).collect(), ..JudgeReport::default() });
-    }
+    let report = |ran: &[RanGate]| JudgeReport { gates: judged_gates(ran), ..JudgeReport::default() };
     let names: Vec<Option<Tests>> = required(state).map(|(_, gate)| names_of(folder, gate)).collect();
     let red: Vec<Vec<String>> = required(state).map(|(_, gate)| red_names(folder, gate)).collect();
     let gates: Vec<ProbeGate<'_>> = required(state)
         .zip(names.iter().zip(&red))
-        .map(|((number, gate), (names, red))| ProbeGate {
-            gate: number,
-            spec: gate.spec(),
-            tests: names.as_ref(),
-            red,
-            opened: &[],
-        })
+        .map(|((number, gate), (names, red))| ProbeGate { gate: number, spec: gate.spec(), tests: names.as_ref(), red })
         .collect();
     let context = ProbeContext {
         copy: &copy.tree,
@@ -161,13 +148,21 @@ fn judge_copy(
         gate_files: state.guard.learned(),
     };
     match tree {
+        // All gates of the initial tree are compared: most of them fail there.
+        JudgedTree::Initial => Ok(report(&copy.run_gates(GateRange::All, signals, &mut |_| {})?)),
+        JudgedTree::Final | JudgedTree::Again => {
+            Ok(report(&copy.run_gates(GateRange::UpToFailure, signals, &mut |_| {})?))
+        }
         JudgedTree::Canary => canary(&context, copy, signals),
         JudgedTree::Undone => undone(&context, copy, signals),
         JudgedTree::Hunks { budget_ms } => hunks(&context, Duration::from_millis(budget_ms), copy, signals),
-        JudgedTree::Final | JudgedTree::Again | JudgedTree::Initial | JudgedTree::Hidden { .. } => {
-            Ok(JudgeReport::default())
-        }
+        // An empty report would be a pass.
+        JudgedTree::Hidden { .. } => Err(CleanError::Unable("hidden gates are judged elsewhere".to_owned())),
     }
+}
+
+fn judged_gates(ran: &[RanGate]) -> Vec<JudgedGate> {
+    ran.iter().map(RanGate::judged).collect()
 }
 
 fn required(state: &RunState) -> impl Iterator<Item = (GateIndex, &Gate)> {
@@ -190,33 +185,33 @@ fn red_names(folder: &RunFolder, gate: &Gate) -> Vec<String> {
 /// A failing test more: every gate that has one must notice it.
 fn canary(context: &ProbeContext<'_>, copy: &CleanCopy<'_>, signals: &mut Signals) -> Result<JudgeReport, CleanError> {
     let placed = match apply_canary(context, &probe_word()?) {
-        Ok(canaries) => canaries.placed,
-        Err(ProbeError::None(why)) => return Ok(JudgeReport::not_done(why)),
+        Ok(placed) => placed,
+        Err(ProbeError::NotApplicable(why)) => return Ok(JudgeReport::not_done(why)),
         Err(ProbeError::Unable(error)) => return Err(error.into()),
     };
     let is_wanted = |gate: GateIndex| placed.iter().any(|placed| placed.gate == gate);
-    let ran = copy.run_some(&is_wanted, true, signals, &mut |_| {})?;
-    if let Some(missed) = ran.iter().find(|ran| ran.again.verdict == Verdict::Pass) {
+    let ran = copy.run_some(&is_wanted, GateRange::All, signals, &mut |_| {})?;
+    if let Some(missed) = ran.iter().find(|ran| ran.run.verdict == Verdict::Pass) {
         return Ok(JudgeReport { gates: vec![missed.judged()], ..JudgeReport::default() });
     }
     let otherwise = ran.iter().find_map(|ran| {
         let canary = &placed.iter().find(|placed| placed.gate == ran.gate)?.canary;
         let usual = context.gates.iter().find(|gate| gate.gate == ran.gate)?.tests;
-        failed_otherwise(canary, ran.again.tests.as_ref(), usual)
+        failed_otherwise(canary, ran.run.tests.as_ref(), usual)
     });
-    let gates = ran.iter().map(RanGate::judged).collect();
+    let gates = judged_gates(&ran);
     Ok(JudgeReport { gates, not_done: otherwise, ..JudgeReport::default() })
 }
 
 /// The sources of the start under the tests of now.
 fn undone(context: &ProbeContext<'_>, copy: &CleanCopy<'_>, signals: &mut Signals) -> Result<JudgeReport, CleanError> {
     match apply_undone(context) {
-        Ok(_) => {}
-        Err(ProbeError::None(why)) => return Ok(JudgeReport::not_done(why)),
+        Ok(()) => {}
+        Err(ProbeError::NotApplicable(why)) => return Ok(JudgeReport::not_done(why)),
         Err(ProbeError::Unable(error)) => return Err(error.into()),
     }
-    let ran = copy.run_gates(false, signals, &mut |_| {})?;
-    Ok(JudgeReport { gates: ran.iter().map(RanGate::judged).collect(), ..JudgeReport::default() })
+    let ran = copy.run_gates(GateRange::UpToFailure, signals, &mut |_| {})?;
+    Ok(JudgeReport { gates: judged_gates(&ran), ..JudgeReport::default() })
 }
 
 /// One piece of the change after the other taken back.
@@ -227,16 +222,17 @@ fn hunks(
     signals: &mut Signals,
 ) -> Result<JudgeReport, CleanError> {
     let mut failed = None;
-    let report = try_hunks(context, budget, &mut || match copy.run_gates(false, signals, &mut |_| {}) {
-        Ok(ran) => {
-            let is_required = |gate: GateIndex| context.gates.iter().any(|required| required.gate == gate);
-            Some(ran.iter().any(|ran| is_required(ran.gate) && ran.again.verdict != Verdict::Pass))
-        }
-        Err(error) => {
-            failed = Some(error);
-            None
-        }
-    })?;
+    let report =
+        try_hunks(context, budget, &mut || match copy.run_gates(GateRange::UpToFailure, signals, &mut |_| {}) {
+            Ok(ran) => {
+                let is_required = |gate: GateIndex| context.gates.iter().any(|required| required.gate == gate);
+                Some(ran.iter().any(|ran| is_required(ran.gate) && ran.run.verdict != Verdict::Pass))
+            }
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        })?;
     match failed {
         Some(error) => Err(error),
         None => Ok(JudgeReport { hunks: Some(report), ..JudgeReport::default() }),
@@ -246,7 +242,7 @@ fn hunks(
 #[cfg(test)]
 mod tests {
     use loop_core::machine::FACT_BYTES_MAX;
-    use loop_core::run::{Ended, GateReport, JudgedGate, NameList, Output, TestsSeen};
+    use loop_core::run::{Ended, GateReport, NameList, Output, TestsSeen};
 
     use super::*;
 

@@ -7,7 +7,7 @@ use loop_core::run::{Ended, GateReport, JudgePlace, JudgeReport, JudgedGate, Out
 use loop_core::settings::GateSpec;
 
 use super::child::JudgeRequest;
-use super::clean_copy::{CleanCopy, CleanError, CleanRequest, FromWorkspace};
+use super::clean_copy::{CleanCopy, CleanError, CleanRequest, GateRange, RunCopies};
 use crate::fs::FolderId;
 use crate::gate::{GateContext, GateMemory, GateRunner};
 use crate::hidden::{self, HiddenResult};
@@ -20,10 +20,15 @@ use crate::signals::Signals;
 /// A hidden gate that was run.
 #[derive(Debug)]
 pub(crate) struct RanHidden {
-    /// What its end means.
-    pub(crate) verdict: Verdict,
     judged: JudgedGate,
     result: HiddenResult,
+}
+
+impl RanHidden {
+    /// Whether it passed.
+    pub(crate) fn passed(&self) -> bool {
+        self.result.passed
+    }
 }
 
 /// Runs the hidden gates of a run for an order.
@@ -46,21 +51,13 @@ pub(super) fn judge(
     let outputs = hidden::empty_folder(run)?;
     let (ran, place, remarks) = if in_copy {
         let context = run.checkpoints(spec);
-        let copy = CleanCopy::make(CleanRequest {
-            state,
-            run: &run.path,
-            baseline: state.proving.baseline(),
-            owner: run.id.as_str(),
-            context: &context,
-            checkpoint: &request.checkpoint,
-            copies: &request.copies,
-            keep: None,
-            clean: true,
-            now: FromWorkspace::default(),
-            compare: false,
-            outputs: Some(&outputs),
-        })?;
-        let ran = copy.set_up(signals, &mut |_| {}).and_then(|()| copy.run_hidden(&gates, false, signals));
+        let of = RunCopies { state, run: &run.path, context: &context, copies: &request.copies };
+        let copy = CleanCopy::make(CleanRequest::of_order(of, run, &request.checkpoint, &outputs))?;
+        if let Some(why) = copy.not_watched() {
+            return Err(CleanError::Unable(why));
+        }
+        let set_up = copy.set_up(signals, &mut |_| {});
+        let ran = set_up.and_then(|()| copy.run_hidden(&gates, GateRange::UpToFailure, signals));
         let (place, mut remarks) = (copy.place(), copy.remarks());
         if let Err(error) = copy.close() {
             remarks.push(format!("the copy could not be removed: {error}"));
@@ -95,17 +92,17 @@ fn in_workspace(
     };
     let mut runner =
         GateRunner::new(context, settings.gate_timeout_ms, run.hidden().join("round-1"), containment, signals);
-    run_each(&mut runner, gates, false)
+    run_each(&mut runner, gates, GateRange::UpToFailure)
 }
 
-/// Runs hidden gates; unless `all` are wanted, up to the first that does not pass. Nothing of them is shown.
+/// Runs hidden gates. Nothing of them is shown.
 ///
 /// # Errors
 /// When one has no result, or a signal stopped it. The error does not name the gate.
 pub(super) fn run_each(
     runner: &mut GateRunner<'_>,
     gates: &[GateSpec],
-    all: bool,
+    range: GateRange,
 ) -> Result<Vec<RanHidden>, CleanError> {
     let mut ran: Vec<RanHidden> = Vec::new();
     for (gate, number) in gates.iter().zip(0..) {
@@ -115,7 +112,6 @@ pub(super) fn run_each(
         let (name, ended) = (gate.name.clone(), again.report.ended.brief());
         let passed = again.verdict == Verdict::Pass;
         ran.push(RanHidden {
-            verdict: again.verdict,
             judged: JudgedGate {
                 gate: number,
                 verdict: again.verdict,
@@ -126,7 +122,7 @@ pub(super) fn run_each(
             },
             result: HiddenResult { name, passed, ended, output: runner.output() },
         });
-        if !passed && !all {
+        if !passed && range == GateRange::UpToFailure {
             break;
         }
     }

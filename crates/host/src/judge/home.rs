@@ -9,46 +9,97 @@ use std::path::{Component, Path, PathBuf};
 
 use loop_core::text::escape_path;
 
-use super::baseline::{Baseline, digest_of, entries};
+use super::baseline::{Baseline, digest_of, entries, setting_at};
 use super::tables;
-use crate::paths::path_of;
+use super::variables::HomePlaces;
+use crate::paths::{path_of, search_path};
 
-/// Makes it, and returns the variables that lead to it.
-pub(super) fn make(
-    new: &Path,
-    user: Option<&Path>,
-    further: &[String],
-    baseline: Option<&Baseline>,
-) -> io::Result<Vec<(String, OsString)>> {
+/// A HOME for gates.
+#[derive(Debug, Default)]
+pub(super) struct GateHome {
+    /// The variables that lead to it, and into it.
+    pub(super) variables: Vec<(String, OsString)>,
+    /// What a person should know about it.
+    pub(super) remarks: Vec<String>,
+}
+
+/// What it is made of.
+#[derive(Debug)]
+pub(super) struct HomeRequest<'a> {
+    /// The user's own.
+    pub(super) user: Option<&'a Path>,
+    /// Where a folder of the workspace is in the copy, too.
+    pub(super) workspace: &'a Path,
+    /// Further folders that are linked, as the user named them.
+    pub(super) further: &'a [String],
+    /// How settings were at the start.
+    pub(super) baseline: Option<&'a Baseline>,
+}
+
+/// Makes it in a new folder.
+pub(super) fn make(new: &Path, request: &HomeRequest<'_>) -> io::Result<GateHome> {
     DirBuilder::new().mode(0o700).create(new)?;
-    let variables = vec![("HOME".to_owned(), new.as_os_str().to_owned())];
-    let Some(user) = user else { return Ok(variables) };
-    let known = tables::TOOL_HOMES.iter().map(PathBuf::from);
-    let further: Vec<PathBuf> = further.iter().filter_map(|path| below(path, user)).collect();
+    let mut home = GateHome::default();
+    home.variables.push(("HOME".to_owned(), new.as_os_str().to_owned()));
+    let Some(user) = request.user else { return Ok(home) };
+    let places = HomePlaces::of_process(user, request.workspace);
+    let further: Vec<PathBuf> = request.further.iter().filter_map(|path| below(path, user)).collect();
     // What lies in a folder that is linked as a whole is there already: nothing is written into the user's own.
     let is_linked = |path: &Path| further.iter().any(|folder| path.starts_with(folder));
-    for tool in further.iter().cloned().chain(known) {
-        let (from, to) = (user.join(&tool), new.join(&tool));
-        let is_there = to.symlink_metadata().is_ok() || (is_linked(&tool) && !further.contains(&tool));
-        if from.symlink_metadata().is_ok() && !is_there {
-            symlink(&from, &made(new, &tool)?)?;
-        }
+    for tool in &further {
+        link(&places.find(tool), new, tool)?;
     }
-    if let Some(baseline) = baseline {
+    for tool in tables::TOOL_HOMES.iter().map(Path::new).filter(|tool| !is_linked(tool)) {
+        link_without_settings(&places.find(tool), new, tool, &is_linked)?;
+    }
+    if let Some(baseline) = request.baseline {
         for (setting, text) in baseline.settings.iter().filter(|(setting, _)| !is_linked(Path::new(setting))) {
             let path = made(new, Path::new(setting))?;
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
             file.write_all(text)?;
+            // Some tools find their own home by its path: then the present file decides.
+            let is_of_a_tool = tables::TOOL_HOMES.iter().any(|tool| Path::new(setting).starts_with(tool));
+            if is_of_a_tool && setting_at(&places.find(setting)).as_ref() != Some(text) {
+                home.remarks.push(format!("{setting} in HOME changed since the start; the copy has it as it was"));
+            }
         }
-        for entry in entries(user).into_iter().filter(|entry| !is_linked(entry)) {
+        for entry in entries(&places).into_iter().filter(|entry| !is_linked(entry)) {
             let known = baseline.entries.get(&escape_path(entry.as_os_str().as_bytes()));
-            let from = user.join(&entry);
+            let from = places.find(&entry);
             if known.is_some() && known == digest_of(&from).as_ref() {
                 symlink(&from, &made(new, &entry)?)?;
             }
         }
     }
-    Ok(variables.into_iter().chain(path_into(new, user)).collect())
+    home.variables.extend(path_into(new, &places));
+    home.variables.extend(places.variables(new));
+    home.remarks.extend(places.remark());
+    Ok(home)
+}
+
+/// Links a file or folder, unless it is there already.
+fn link(from: &Path, new: &Path, tool: &Path) -> io::Result<()> {
+    if from.symlink_metadata().is_err() || new.join(tool).symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    symlink(from, &made(new, tool)?)
+}
+
+/// Links a home of tools, but not the settings in it: a folder with settings is made, and what is in it linked.
+fn link_without_settings(from: &Path, new: &Path, tool: &Path, is_linked: &dyn Fn(&Path) -> bool) -> io::Result<()> {
+    let settings = || tables::SETTINGS.iter().chain(tables::SETTING_FOLDERS).map(Path::new);
+    if settings().any(|setting| setting == tool && !is_linked(setting)) {
+        return Ok(());
+    }
+    if !settings().any(|setting| setting.starts_with(tool)) || !from.is_dir() {
+        return link(from, new, tool);
+    }
+    fs::create_dir_all(new.join(tool))?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        link_without_settings(&entry.path(), new, &tool.join(entry.file_name()), is_linked)?;
+    }
+    Ok(())
 }
 
 /// A path from HOME on, however it is named; none where it leads elsewhere.
@@ -68,14 +119,13 @@ fn made(new: &Path, below: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// PATH, with the user's own folders of programs replaced by those of the new HOME.
-fn path_into(new: &Path, user: &Path) -> Option<(String, OsString)> {
-    let path = std::env::var_os("PATH")?;
+/// PATH as gates have it, with the user's own folders of programs replaced by those of the new HOME.
+fn path_into(new: &Path, places: &HomePlaces) -> Option<(String, OsString)> {
     let entry = |entry: PathBuf| {
-        let own = tables::ENTRY_FOLDERS.iter().find(|folder| entry == user.join(folder));
+        let own = tables::ENTRY_FOLDERS.iter().find(|folder| entry == places.find(folder));
         own.map_or(entry, |folder| new.join(folder))
     };
-    let path = std::env::join_paths(std::env::split_paths(&path).map(entry)).ok()?;
+    let path = std::env::join_paths(std::env::split_paths(&search_path()?.value).map(entry)).ok()?;
     Some(("PATH".to_owned(), path))
 }
 

@@ -13,7 +13,7 @@ use rustix::fs::{FileType, Mode, Stat, mkdirat};
 use super::baseline::{Baseline, NAMES_MAX};
 use super::place::bind;
 use super::tables::{self, DEPENDENCIES, DependencyKind};
-use crate::checkpoint::{Checkpoint, CheckpointContext, Recorded, StoredKind, left_out, rules_of};
+use crate::checkpoint::{CheckpointContext, Recorded, StoredKind, left_out, rules_of};
 use crate::fs::clear::remove_folder;
 use crate::fs::handle::{open_below, open_folder, split};
 use crate::fs::walk::walk;
@@ -21,7 +21,7 @@ use crate::workspace::copy::{SomeName, copy_some, mount_overlay};
 
 /// A folder with so many names is mounted as an overlay where that is possible; a smaller one is copied faster.
 const OVERLAY_NAMES_MIN: usize = 300;
-/// Of what is mounted, one name in so many may be removed again; where there is more to remove, the rest is copied.
+/// Use an overlay only if at most 1/n of its names must be removed again.
 const OVERLAY_REMOVED_SHARE: usize = 2;
 /// So many overlays are mounted.
 const OVERLAYS_MAX: usize = 64;
@@ -30,19 +30,19 @@ const NAMED_MAX: usize = 4;
 
 /// What is brought where.
 #[derive(Debug)]
-pub(super) struct BringRequest<'a> {
+pub(super) struct IgnoredRequest<'a> {
     /// The run, its workspace and its rules.
     pub(super) context: &'a CheckpointContext,
     /// Where the workspace is now: opened after the mounts became our own.
     pub(super) workspace: &'a OwnedFd,
-    /// The tree in the copy.
-    pub(super) last: &'a Checkpoint,
     /// The tree of the start.
     pub(super) initial: &'a Recorded,
     /// What was there at the start.
     pub(super) baseline: Option<&'a Baseline>,
     /// The tree that the copy holds.
     pub(super) recorded: &'a Recorded,
+    /// The newest tree: dependencies in the workspace are those that it lists.
+    pub(super) newest: &'a Recorded,
     /// Everything as it is now, or as a snapshot has it.
     pub(super) everything: bool,
     /// Dependencies are installed in the copy instead.
@@ -66,26 +66,26 @@ impl Candidate {
     }
 }
 
-/// What a person should know of what was brought.
+/// What a person should know of what was copied.
 #[derive(Debug, Default)]
-pub(super) struct Brought {
+pub(super) struct IgnoredFilesCopied {
     pub(super) remarks: Vec<String>,
     /// Folders of dependencies that are as the agent installed them.
     pub(super) installed: Vec<String>,
 }
 
-/// Brings along what may be.
+/// Copies what may come along.
 ///
 /// # Errors
 /// When something of it cannot be written.
-pub(super) fn bring(request: &BringRequest<'_>) -> io::Result<Brought> {
-    let mut bringing = Bringing { request, overlays: 0, changed: Vec::new() };
+pub(super) fn copy_ignored(request: &IgnoredRequest<'_>) -> io::Result<IgnoredFilesCopied> {
+    let mut copier = IgnoredFilesCopier { request, overlays: 0, changed: Vec::new() };
     let installed = installed_since(request);
-    let Brought { mut remarks, installed: mut came } = Brought::default();
+    let IgnoredFilesCopied { mut remarks, installed: mut came } = IgnoredFilesCopied::default();
     // With everything, and where there is a snapshot: as it was when the checkpoint was taken.
     if let Some(folder) = request.recorded.snapshot_folder().filter(|_| request.everything) {
-        bringing.all(folder, &in_snapshot(folder, request.recorded)?, &[])?;
-        return Ok(Brought { remarks, installed: came });
+        copier.all(folder, &in_snapshot(folder, request.recorded)?, &[])?;
+        return Ok(IgnoredFilesCopied { remarks, installed: came });
     }
     let skip = |path: &[u8]| !request.everything && tables::is_cache(path);
     let found = left_out(request.workspace, &rules_of(request.context), NAMES_MAX, &skip);
@@ -112,16 +112,17 @@ pub(super) fn bring(request: &BringRequest<'_>) -> io::Result<Brought> {
     };
     let (wanted, others): (Vec<_>, Vec<_>) = names.partition(|name| is_wanted(name));
     let not_a_change = |path: &[u8]| snapshot.is_some() || unneeded(path);
-    bringing.changed = others.iter().filter(|name| !not_a_change(&name.path)).map(|name| name.path.clone()).collect();
-    bringing.all(request.workspace, &wanted, &others)?;
+    copier.changed = others.iter().filter(|name| !not_a_change(&name.path)).map(|name| name.path.clone()).collect();
+    copier.all(request.workspace, &wanted, &others)?;
     if let Some(folder) = snapshot {
         let (wanted, others): (Vec<_>, Vec<_>) = in_snapshot(folder, request.initial)?
             .into_iter()
             .partition(|name| !tables::is_cache(&name.path) && !unneeded(&name.path) && !is_installed(&name.path));
-        bringing.all(folder, &wanted, &others)?;
+        copier.all(folder, &wanted, &others)?;
     }
-    if !bringing.changed.is_empty() {
-        remarks.push(left_out_remark(&bringing.changed, request.baseline.is_some()));
+    if !copier.changed.is_empty() {
+        let hint = if request.setup { "" } else { "; --setup CMD can make them in the copy" };
+        remarks.push(format!("{}{hint}", left_out_remark(&copier.changed, request.baseline.is_some())));
     }
     for folder in named.iter().take(NAMED_MAX) {
         let folder = escape_path(folder);
@@ -131,7 +132,7 @@ pub(super) fn bring(request: &BringRequest<'_>) -> io::Result<Brought> {
     if found.is_cut {
         remarks.push(format!("of the ignored files only the first {NAMES_MAX} were looked at"));
     }
-    Ok(Brought { remarks, installed: came })
+    Ok(IgnoredFilesCopied { remarks, installed: came })
 }
 
 fn left_out_remark(changed: &[Vec<u8>], known: bool) -> String {
@@ -142,8 +143,8 @@ fn left_out_remark(changed: &[Vec<u8>], known: bool) -> String {
 }
 
 /// The kinds of dependencies whose list changed since the start, by their folders.
-fn installed_since(request: &BringRequest<'_>) -> Vec<&'static [&'static str]> {
-    let (then, now) = (&request.initial.checkpoint.names, &request.last.names);
+fn installed_since(request: &IgnoredRequest<'_>) -> Vec<&'static [&'static str]> {
+    let (then, now) = (&request.initial.checkpoint.names, &request.newest.checkpoint.names);
     let differs = |list: &[&str]| {
         let is_listed = |path: &[u8]| tables::is_named(split(path).1, list) && tables::dependency_of(path).is_none();
         now.iter().any(|(path, entry)| is_listed(path) && then.get(path).map(|then| &then.what) != Some(&entry.what))
@@ -167,19 +168,19 @@ fn in_snapshot(folder: &OwnedFd, initial: &Recorded) -> io::Result<Vec<Candidate
         .collect())
 }
 
-struct Bringing<'a> {
-    request: &'a BringRequest<'a>,
+struct IgnoredFilesCopier<'a> {
+    request: &'a IgnoredRequest<'a>,
     overlays: usize,
     /// What is left out because it changed.
     changed: Vec<Vec<u8>>,
 }
 
-impl Bringing<'_> {
-    /// Brings the wanted names of a folder. `others` lie beside them.
+impl IgnoredFilesCopier<'_> {
+    /// Copies the wanted names of a folder. `others` lie beside them.
     fn all(&mut self, from: &OwnedFd, wanted: &[Candidate], others: &[Candidate]) -> io::Result<()> {
-        let last = &self.request.last.names;
+        let last = &self.request.recorded.checkpoint.names;
         let mut done: HashSet<&[u8]> = HashSet::new();
-        // Whatever is in a folder follows it.
+        // Entries of a folder come directly after the folder.
         for (at, top) in wanted.iter().enumerate().filter(|(_, name)| name.is_top && name.is_folder()) {
             let below = |name: &&Candidate| is_below(&name.path, &top.path);
             let count = wanted.iter().skip(at + 1).take_while(below).count();

@@ -8,14 +8,15 @@
 //! |---|---|---|
 //! | `order` | starts the child of an order, and reads its report | wait |
 //! | `child` | what that process does, from the request to the report | decide what follows |
-//! | `clean_copy` | the copy: made, changed by a probe, its gates run | change the workspace |
+//! | `clean_copy/` | the copy: made, its gates run | change the workspace |
 //! | `hidden` | runs the hidden gates on it, or in the workspace where there is none | write what they said into the run |
 //! | `baseline` | what was there before the first agent: ignored files by stamp, settings in HOME | store ignored files |
 //! | `ignored` | which of the ignored files come along, and how | bring what changed since |
-//! | `home` | the HOME of the gates | hide the user's own HOME from who knows its path |
-//! | `place` | mounts that only this process and its children see | need root, where the kernel allows it |
+//! | `variables` | variables that lead to homes of tools and to settings | |
+//! | `home` | the HOME of the gates | block access to the real HOME by its absolute path |
+//! | `place` | mounts that only this process and its children see | need root (if user namespaces are available) |
 //! | `opened` | whether files of the workspace were opened | say by whom |
-//! | `probe` | changes the copy in a way that good gates notice | run gates |
+//! | `probe/` | changes the copy in a way that good gates notice | run gates |
 //! | `tables` | tool homes, settings in HOME, caches, dependencies and their lock files | |
 mod baseline;
 mod child;
@@ -28,8 +29,12 @@ mod order;
 mod place;
 pub mod probe;
 mod tables;
+mod variables;
 
 pub(crate) use baseline::{check as check_baseline, take as take_baseline};
 pub use child::run_if_asked;
-pub(crate) use clean_copy::{CleanCopy, CleanError, CleanRequest, FromWorkspace, RanGate};
+pub use clean_copy::CleanError;
+pub(crate) use clean_copy::{
+    CleanCopy, CleanRequest, CopyKind, GateRange, LiveParts, RanGate, RunCopies, WorkspaceCheck,
+};
 pub(crate) use order::{JudgeWork, start};

@@ -1,5 +1,9 @@
 //! An order to judge: its child is started, and its report read at the end.
-use std::fs::{self, DirBuilder};
+//!
+//! The report is what the child writes to its stdout, one JSON object: no file that the code under test could find and
+//! write. It counts only if the child ended by itself with exit code 0, and wrote nothing else. So code that kills the
+//! child, or writes into its pipe (a process of the same user can, by `/proc`), ends the order without a result.
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,9 +13,9 @@ use loop_core::run::{Answer, Ended, JudgeReport, JudgedTree, RunState};
 use loop_core::text;
 
 use super::baseline;
-use super::child::{CHILD, JudgeRequest, REPORT};
+use super::child::{CHILD, JudgeRequest, REPORT_LENGTH_MAX};
 use crate::paths::{text_of, write_whole};
-use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec};
+use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 use crate::run_folder::RunFolder;
 use crate::workspace::copy::sweep;
 
@@ -22,8 +26,9 @@ const WHY_BYTES_MAX: usize = 300;
 /// An order that is under way.
 #[derive(Debug)]
 pub(crate) struct JudgeWork {
-    report: PathBuf,
     copies: PathBuf,
+    /// What the child wrote to its stdout; what is too long for a report is not needed.
+    written: Vec<u8>,
 }
 
 /// Starts the child of an order.
@@ -73,10 +78,17 @@ pub(crate) fn start(
         secrets: Arc::default(),
     };
     let task = Task::start(spec, containment).map_err(|error| not_done(format!("it cannot be started: {error}")))?;
-    Ok((task.interrupted_gently(), JudgeWork { report: folder.join(REPORT), copies }))
+    Ok((task.interrupted_gently(), JudgeWork { copies, written: Vec::new() }))
 }
 
 impl JudgeWork {
+    /// Takes what the child writes.
+    pub(crate) fn read(&mut self, voice: Voice, bytes: &[u8]) {
+        if voice == Voice::Stdout && self.written.len() <= REPORT_LENGTH_MAX {
+            self.written.extend_from_slice(bytes);
+        }
+    }
+
     /// The answer, once the child and all its processes are dead.
     pub(crate) fn answer(self, end: TaskEnd) -> Answer {
         if !end.lost.is_empty() {
@@ -84,10 +96,10 @@ impl JudgeWork {
         }
         // A child that was killed could not remove its copy.
         sweep(&self.copies).ok();
-        let report = fs::read(&self.report).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let report = report.unwrap_or_else(|| {
-            let why = match end.ended {
+        let report = report_of(&self.written, &end.ended).unwrap_or_else(|| {
+            let why = match &end.ended {
                 Ended::ByUs => "it was stopped".to_owned(),
+                Ended::Exit(0) => "it wrote no report, or something else beside it".to_owned(),
                 Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => {
                     let said = text::clean(&end.stderr_end);
                     format!("{}: {}", end.ended.brief(), text::tail(said.trim(), WHY_BYTES_MAX))
@@ -96,5 +108,34 @@ impl JudgeWork {
             JudgeReport { duration_ms: end.duration_ms, ..JudgeReport::not_done(why) }
         });
         Answer::Judged(Box::new(report))
+    }
+}
+
+/// The report, if it counts.
+fn report_of(written: &[u8], ended: &Ended) -> Option<JudgeReport> {
+    if *ended != Ended::Exit(0) || written.len() > REPORT_LENGTH_MAX {
+        return None;
+    }
+    serde_json::from_slice(written).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_counts_only_from_a_child_that_ended_by_itself_and_wrote_nothing_else() {
+        let report = serde_json::to_vec(&JudgeReport { duration_ms: 7, ..JudgeReport::default() }).unwrap();
+        let read = |written: &[u8], ended: Ended| report_of(written, &ended).map(|report| report.duration_ms);
+        assert_eq!(read(&report, Ended::Exit(0)), Some(7));
+        for ended in [Ended::Exit(1), Ended::Signal(9), Ended::ByUs, Ended::NotStarted("no".to_owned())] {
+            assert_eq!(read(&report, ended.clone()), None, "{ended:?}");
+        }
+        let long = vec![b' '; REPORT_LENGTH_MAX + 1];
+        for written in
+            [&b""[..], b"{", &[b"{}", report.as_slice()].concat(), &[report.as_slice(), b"{}"].concat(), &long]
+        {
+            assert_eq!(read(written, Ended::Exit(0)), None);
+        }
     }
 }

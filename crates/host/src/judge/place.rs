@@ -16,8 +16,8 @@ use crate::process::same_user;
 /// The word that makes this program try whether it may have such mounts.
 pub(super) const TRIAL: &str = "__judge-mounts";
 
-/// Whether this process could have mounts of its own in a folder, found out by another one: who has tried and failed may
-/// be left in a user namespace that lets it do nothing.
+/// Whether this process could have mounts of its own in a folder. Tried in a child process, because a failed attempt can
+/// leave the process in a useless user namespace.
 pub(super) fn can_mount(folder: &Path) -> bool {
     let mut trial = Command::new("/proc/self/exe");
     trial.arg(TRIAL).arg(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -30,7 +30,7 @@ pub(super) fn trial(folder: &Path) -> io::Result<()> {
     mount_bind_recursive(folder, folder).map_err(Into::into)
 }
 
-/// From here on this process has mounts of its own. Root needs no more for it. Any other user gets a user namespace too, in
+/// From here on this process has mounts of its own. Root needs only a mount namespace. Others get a user namespace too, in
 /// which user and group are what they are outside; a program that is started in it has no capability.
 pub(super) fn own_mounts() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());

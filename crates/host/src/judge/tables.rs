@@ -1,7 +1,7 @@
 //! What tools put where: homes of tools, settings in HOME, caches, dependencies and their lock files.
 
-/// Folders and files of HOME that hold tools and what they downloaded. They are linked into the HOME of a clean copy. Where
-/// settings lie beside them, only what is not a setting is here.
+/// Folders and files of HOME that hold tools and what they downloaded. They are linked into the HOME of a clean copy. One
+/// with settings in it is not linked as a whole, but all the rest of it.
 pub(super) const TOOL_HOMES: &[&str] = &[
     ".rustup",
     ".cargo/registry",
@@ -116,13 +116,80 @@ pub(super) const SETTINGS: &[&str] = &[
     ".nuget/NuGet/NuGet.Config",
     ".condarc",
     ".editorconfig",
+    // In the homes of tools.
+    ".rustup/settings.toml",
+    ".pyenv/version",
+    ".rbenv/version",
+    ".stack/config.yaml",
+    ".stack/global-project/stack.yaml",
+    ".julia/juliaup/juliaup.json",
+    ".juliaup/juliaup.json",
+    ".volta/tools/user/platform.json",
+    ".sdkman/etc/config",
+    ".opam/config",
+    ".hex/hex.config",
 ];
 
-/// Folders of HOME whose entries are linked one by one, if they are as they were at the baseline.
-pub(super) const ENTRY_FOLDERS: &[&str] = &[".local/bin", "bin"];
+/// Folders of settings: all files in them are.
+pub(super) const SETTING_FOLDERS: &[&str] = &[".nvm/alias", ".julia/config"];
 
-/// The same, below `.local/lib/python3.*`: Python's user site.
-pub(super) const PYTHON_LIBRARIES: &str = ".local/lib";
+/// A variable that leads to settings, or to a home of tools with settings in it.
+#[derive(Debug)]
+pub(super) struct HomeVariable {
+    pub(super) name: &'static str,
+    /// What it takes the place of, from HOME on.
+    pub(super) instead_of: &'static str,
+}
+
+const fn variable(name: &'static str, instead_of: &'static str) -> HomeVariable {
+    HomeVariable { name, instead_of }
+}
+
+/// Such variables. One that leads only to tools and downloads (`GOMODCACHE`, `UV_CACHE_DIR`) stays as it is: that is the
+/// same as a link.
+pub(super) const HOME_VARIABLES: &[HomeVariable] = &[
+    variable("XDG_CONFIG_HOME", ".config"),
+    variable("XDG_DATA_HOME", ".local/share"),
+    variable("XDG_CACHE_HOME", ".cache"),
+    variable("CARGO_HOME", ".cargo"),
+    variable("RUSTUP_HOME", ".rustup"),
+    variable("PYTHONUSERBASE", PYTHON_USER_BASE),
+    variable("PYENV_ROOT", ".pyenv"),
+    variable("RBENV_ROOT", ".rbenv"),
+    variable("NVM_DIR", ".nvm"),
+    variable("VOLTA_HOME", ".volta"),
+    variable("SDKMAN_DIR", ".sdkman"),
+    variable("STACK_ROOT", ".stack"),
+    variable("OPAMROOT", ".opam"),
+    variable("HEX_HOME", ".hex"),
+    variable("JULIA_DEPOT_PATH", ".julia"),
+    variable("GRADLE_USER_HOME", ".gradle"),
+    variable("DOCKER_CONFIG", ".docker"),
+    variable("COMPOSER_HOME", ".composer"),
+    variable("MISE_CONFIG_DIR", ".config/mise"),
+    variable("POETRY_CONFIG_DIR", ".config/pypoetry"),
+    variable("npm_config_userconfig", ".npmrc"),
+    variable("NPM_CONFIG_USERCONFIG", ".npmrc"),
+    variable("GOENV", ".config/go/env"),
+    variable("PIP_CONFIG_FILE", ".config/pip/pip.conf"),
+    variable("GIT_CONFIG_GLOBAL", ".gitconfig"),
+    variable("BUNDLE_USER_CONFIG", ".bundle/config"),
+    variable("CONDARC", ".condarc"),
+    variable("BASH_ENV", ".bash_env"),
+    variable("PYTHONSTARTUP", ".pythonrc.py"),
+];
+
+/// Variables that lead to code or settings for which a clean copy has no place of its own.
+pub(super) const LIVE_VARIABLES: &[&str] = &["PYTHONPATH", "NODE_PATH", "RUBYLIB", "PERL5LIB", "ZDOTDIR"];
+
+/// Folders of HOME whose entries are linked one by one, if they are as they were at the baseline.
+pub(super) const ENTRY_FOLDERS: &[&str] = &[".local/bin", "bin", ".python-user-base/bin"];
+
+/// Where a new HOME has what PYTHONUSERBASE leads to.
+const PYTHON_USER_BASE: &str = ".python-user-base";
+
+/// The same, below `python3.*` in these folders: Python's user site.
+pub(super) const PYTHON_LIBRARIES: &[&str] = &[".local/lib", ".python-user-base/lib"];
 pub(super) const PYTHON_SITE: &str = "site-packages";
 
 /// Folders that are only caches: never taken into a copy, unless they lie in a folder of dependencies.
@@ -143,6 +210,10 @@ const CACHES: &[&str] = &[
     ".vitest",
     ".angular",
 ];
+
+/// Those of them that no person writes, and that tools make again. They are taken out of a copy also where no rule ignores
+/// them: a compiled file can have another content than its source.
+const COMPILED: &[&str] = &["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
 
 /// The same inside of `node_modules`.
 const NODE_CACHES: &[&str] = &["node_modules/.cache", "node_modules/.vite", "node_modules/.vitest"];
@@ -203,6 +274,11 @@ pub(super) fn is_cache(path: &[u8]) -> bool {
     }
     let mut names = path.split(|byte| *byte == b'/');
     dependency_of(path).is_none() && names.any(|name| CACHES.iter().any(|cache| cache.as_bytes() == name))
+}
+
+/// Whether a path lies in what tools compiled.
+pub(super) fn is_compiled(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').any(|name| COMPILED.iter().any(|folder| folder.as_bytes() == name))
 }
 
 /// Whether a file's name is that of a list: a name, or what stands around a `*`.

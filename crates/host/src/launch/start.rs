@@ -18,7 +18,7 @@ use super::settings::set_up;
 use super::task::{self, TaskSource};
 use super::{checks, disk_limits, gates, leftovers, worker};
 use crate::checkpoint::BackendChoice;
-use crate::hidden::record_of;
+use crate::hidden::{record_of, warnings as hidden_warnings};
 use crate::paths::{Home, relative_entries, search_path};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{self, LongTexts, StartLock};
@@ -105,6 +105,9 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     }
     if !dry_run {
         agent::confirm_permissions(values, caller)?;
+    }
+    for warning in hidden_warnings(&home.config)? {
+        caller.note(LaunchNote::important(warning));
     }
     Ok(Prepared {
         workspace: setup.path,

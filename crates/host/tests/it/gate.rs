@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::Ended;
 use loop_core::settings::GateSpec;
-use loop_core::view::Again;
+use loop_core::view::GateRun;
 use loop_host::gate::{GateContext, GateMemory, GateProgress, GateRunner};
 use loop_host::process::{Containment, become_reaper, tail_of};
 use loop_host::signals::Signals;
@@ -27,7 +27,7 @@ fn with_context<T>(context: GateContext<'_>, test: impl FnOnce(&mut GateRunner<'
     test(&mut GateRunner::new(context, TIMEOUT_MS, outputs, containment, &mut signals))
 }
 
-fn judge(folder: &Path, gate: &GateSpec, completed: bool) -> Again {
+fn judge(folder: &Path, gate: &GateSpec, completed: bool) -> GateRun {
     with_runner(folder, false, |runner| {
         runner.judge(gate, &GateMemory::completed(completed), &mut |_| {}).unwrap().unwrap()
     })

@@ -13,7 +13,7 @@ use loop_host::checkpoint::{
     CheckpointContext, Depth, Recorded, Rules, ScanCache, ScanHint, Store, TakeOutcome, TakeRequest, open_folder,
 };
 use loop_host::judge::probe::{
-    Canaries, ProbeContext, ProbeError, ProbeGate, apply_canary, apply_undone, probe_word, try_hunks,
+    PlacedCanary, ProbeContext, ProbeError, ProbeGate, apply_canary, apply_undone, probe_word, try_hunks,
 };
 
 /// Paths with their texts.
@@ -53,7 +53,7 @@ impl Probation {
     }
 
     fn with<T>(&self, tests: Option<&Tests>, probe: impl FnOnce(&ProbeContext<'_>) -> T) -> T {
-        let gates = [ProbeGate { gate: 0, spec: &self.gate, tests, red: &[], opened: &[] }];
+        let gates = [ProbeGate { gate: 0, spec: &self.gate, tests, red: &[] }];
         probe(&ProbeContext {
             copy: &self.copy,
             initial: &self.initial,
@@ -84,10 +84,10 @@ impl Probation {
     pub(crate) fn notices_canary(&self) -> bool {
         let (passes, tests, told) = self.run();
         assert!(passes, "{}: {told}", self.gate.command);
-        let placed: Result<Canaries, ProbeError> =
+        let placed: Result<Vec<PlacedCanary>, ProbeError> =
             self.with(tests.as_ref(), |context| apply_canary(context, &probe_word().unwrap()));
         let placed = placed.unwrap_or_else(|why| panic!("{}: {why}\n{told}", self.gate.command));
-        assert_eq!(placed.placed.len(), 1);
+        assert_eq!(placed.len(), 1);
         let (passes, _, _) = self.run();
         !passes
     }

@@ -1,5 +1,6 @@
 //! A repository as it was when it was saved, for a copy of the workspace: own HEAD, refs and index. Objects are read from
 //! where they are. It has no hooks, and no configuration that names a program.
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -7,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::config;
+use super::index::Index;
 use super::of_run::folder_of;
 use super::refs::{RefValue, resolve};
 use super::saved::{PACK, SavedState};
@@ -44,6 +46,12 @@ impl CleanGit {
     /// The commit that HEAD was at.
     pub(crate) fn head(&self) -> Option<String> {
         resolve(&self.saved.head()?, &self.saved.refs).map(|id| id.to_string())
+    }
+
+    /// The paths that it tracked.
+    pub(crate) fn tracked(&self) -> BTreeSet<Vec<u8>> {
+        let indexes = self.saved.files.iter().filter(|file| is_index(&file.path) && !file.shared);
+        indexes.filter_map(|file| Index::parse(&file.bytes).ok()).flat_map(Index::paths).collect()
     }
 
     /// The folder of its objects.
