@@ -84,7 +84,7 @@ impl From<CleanError> for ReverifyError {
             CleanError::Stopped => Self::Stopped,
             CleanError::Gone(why) => Self::Gone(why),
             CleanError::Folder(why) => Self::Folder(why),
-            CleanError::Unable(why) => Self::Unable(why),
+            CleanError::SetupFailed(why) | CleanError::Unable(why) => Self::Unable(why),
         }
     }
 }
@@ -110,7 +110,7 @@ pub fn reverify(
     // Without the workspace the recorded tree is all there is.
     let clean = judge == JudgeChoice::Auto && open_folder(&request.context.workspace).is_ok();
     // A run that no clean copy could judge was judged in the workspace.
-    let as_workspace = request.state.proving.workspace_only().filter(|_| clean).map(str::to_owned);
+    let as_workspace = request.state.proving.workspace_only().filter(|_| clean).map(|only| only.why.clone());
     let is_workspace = as_workspace.is_some();
     let now = FromWorkspace {
         ignored: request.ignored || is_workspace,
@@ -156,7 +156,7 @@ fn reverify_in(
         return Err(ReverifyError::Stopped);
     }
     for remark in copy.remarks() {
-        show(GateProgress::Message(remark));
+        show(GateProgress::Message(remark.words()));
     }
     copy.set_up(signals, show)?;
     let ran = copy.run_gates(true, signals, show)?;

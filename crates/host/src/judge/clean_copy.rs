@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
-    Ended, Gate, GateIndex, INITIAL, JudgePlace, JudgedGate, NameList, RunState, SameNames, TestsSeen,
+    Ended, Gate, GateIndex, INITIAL, JudgePlace, JudgedGate, NameList, NotJudged, Remark, RunState, SameNames,
+    TestsSeen,
 };
 use loop_core::settings::{GateSpec, Settings};
 use loop_core::text;
@@ -92,9 +93,23 @@ pub(crate) enum CleanError {
     /// The folder for the copy cannot be used.
     #[error("{0}")]
     Folder(String),
+    /// The setup command failed in the copy.
+    #[error("{0}")]
+    SetupFailed(String),
     /// Something else failed.
     #[error("{0}")]
     Unable(String),
+}
+
+impl CleanError {
+    /// As a report has it.
+    pub(crate) fn not_judged(self) -> NotJudged {
+        match self {
+            Self::Stopped => NotJudged::Stopped,
+            Self::SetupFailed(why) => NotJudged::SetupFailed { why },
+            Self::Gone(why) | Self::Folder(why) | Self::Unable(why) => NotJudged::HostFailed { why },
+        }
+    }
 }
 
 impl From<io::Error> for CleanError {
@@ -150,7 +165,7 @@ pub(crate) struct CleanCopy<'a> {
     watch: Option<WorkspaceOpens>,
     was_opened: Cell<bool>,
     variables: Vec<(String, OsString)>,
-    remarks: Vec<String>,
+    remarks: Vec<Remark>,
     /// Folders of dependencies that are as the agent installed them.
     pub(crate) installed: Vec<String>,
     /// How the workspace differs from the tree, where that was asked for.
@@ -346,7 +361,7 @@ impl<'a> CleanCopy<'a> {
             return Ok(());
         }
         let why = format!("the setup command failed in the copy ({}): {}", report.ended.brief(), report.excerpt);
-        Err(CleanError::Unable(text::one_line(&why, 400)))
+        Err(CleanError::SetupFailed(text::one_line(&why, 400)))
     }
 
     fn runner<'b>(&'b self, settings: &Settings, signals: &'b mut Signals) -> Result<GateRunner<'b>, CleanError> {
@@ -469,7 +484,7 @@ impl<'a> CleanCopy<'a> {
         let is_initial = memory.earlier.is_none();
         let in_brackets = !seen.missing.is_nothing() && seen.missing_without_brackets.is_nothing();
         let decides = is_initial || (in_brackets && again.verdict == Verdict::Pass);
-        if gate.names().is_some() || !decides {
+        if gate.test_set().is_some() || !decides {
             return Ok(None);
         }
         Ok(judge()?.tests.and_then(|second| tests.same_names(&second)))
@@ -485,7 +500,7 @@ impl<'a> CleanCopy<'a> {
     }
 
     /// What a person should know about it.
-    pub(crate) fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<Remark> {
         self.remarks.iter().take(REMARKS_MAX).cloned().collect()
     }
 
