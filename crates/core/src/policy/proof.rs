@@ -345,17 +345,16 @@ impl StrengthReport {
             RedBefore::NoTestResult => "red before (no test ran)",
             RedBefore::FailedWithoutTests => "red before (no tests shown)",
         };
-        let mut parts = vec![red.to_owned()];
-        let mut left_out: Vec<(&str, Vec<&str>)> = Vec::new();
+        let mut parts = vec![StrengthPart::Text(red.to_owned())];
         for (name, result) in [("canary", &self.canary), ("undo", &self.undo)] {
             match result {
-                ProbeResult::Noticed => parts.push(format!("{name} noticed")),
-                ProbeResult::NotNoticed => parts.push(format!("{name} NOT noticed")),
-                ProbeResult::NotTried(why) => leave_out(&mut left_out, name, why),
+                ProbeResult::Noticed => parts.push(StrengthPart::Text(format!("{name} noticed"))),
+                ProbeResult::NotNoticed => parts.push(StrengthPart::Text(format!("{name} NOT noticed"))),
+                ProbeResult::NotTried(why) => leave_out(&mut parts, name, why),
             }
         }
         if let Some(why) = &self.hunks_not_tried {
-            leave_out(&mut left_out, "hunks", why);
+            leave_out(&mut parts, "hunks", why);
         }
         if self.hunks > 0 {
             let all = if self.hunks_tried < self.hunks {
@@ -363,10 +362,10 @@ impl StrengthReport {
             } else {
                 String::new()
             };
-            parts.push(format!("{} of {} hunks noticed{all}", self.hunks_noticed, self.hunks_tried));
+            parts
+                .push(StrengthPart::Text(format!("{} of {} hunks noticed{all}", self.hunks_noticed, self.hunks_tried)));
         }
-        parts.extend(left_out.iter().map(|(why, names)| format!("{} not tried ({why})", listed(names))));
-        let mut text = parts.join(", ");
+        let mut text = parts.iter().map(StrengthPart::words).collect::<Vec<_>>().join(", ");
         if !self.hunks_not_noticed.is_nothing() {
             text.push_str(&format!("; not noticed: {}", self.hunks_not_noticed.words()));
         }
@@ -374,12 +373,31 @@ impl StrengthReport {
     }
 }
 
-fn leave_out<'a>(left_out: &mut Vec<(&'a str, Vec<&'a str>)>, name: &'a str, why: &'a NotTried) {
-    let Some(why) = why.words() else { return };
-    match left_out.iter_mut().find(|(known, _)| *known == why) {
-        Some((_, names)) => names.push(name),
-        None => left_out.push((why, vec![name])),
+/// A part of the line about strength.
+enum StrengthPart<'a> {
+    Text(String),
+    NotTried { names: Vec<&'a str>, why: &'a str },
+}
+
+impl StrengthPart<'_> {
+    fn words(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::NotTried { names, why } => format!("{} not tried ({why})", listed(names)),
+        }
     }
+}
+
+fn leave_out<'a>(parts: &mut Vec<StrengthPart<'a>>, name: &'a str, not_tried: &'a NotTried) {
+    let Some(reason) = not_tried.words() else { return };
+    for part in parts.iter_mut() {
+        if let StrengthPart::NotTried { names, why } = part
+            && *why == reason
+        {
+            return names.push(name);
+        }
+    }
+    parts.push(StrengthPart::NotTried { names: vec![name], why: reason });
 }
 
 /// `a, b and c`.

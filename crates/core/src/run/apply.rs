@@ -16,6 +16,7 @@ use super::judgement::{
 use super::outcome::{Acceptance, Ending};
 use super::phase::{AfterAttempt, Phase};
 use super::progress::Best;
+use super::proving::UnjudgedCopy;
 use super::report::{Answer, CheckpointReport, Measurement, RollbackReport};
 use super::spec::RunSpec;
 use super::state::{OpenRunOrder, Requests, RunSettings, RunState};
@@ -405,13 +406,15 @@ impl RunState {
             (Order::Guard { point }, Answer::Guard(report)) => self.guard.checked(*point, report),
             (Order::Certify { point }, Answer::Certify(report)) => self.proving.certify(*point, report),
             (Order::Judge { point, tree }, Answer::Judged(report)) => {
-                self.proving.reported((*point, *tree), report, open.cancelled());
+                let (report, cancelled) = (report.as_ref().clone(), open.cancelled());
+                self.proving.reported(UnjudgedCopy { point: *point, tree: *tree, report, cancelled });
             }
             // A record that clean copies are made from is damaged: nothing else may decide instead.
             (Order::Judge { .. }, Answer::Blocked { why }) => self.trouble.host_failed(why),
             (Order::Judge { point, tree }, Answer::Failed { what }) => {
                 let report = JudgeReport::not_done(NotJudged::HostFailed { why: what.clone() });
-                self.proving.reported((*point, *tree), &report, open.cancelled());
+                let cancelled = open.cancelled();
+                self.proving.reported(UnjudgedCopy { point: *point, tree: *tree, report, cancelled });
             }
             (order, answer) => self.not_done(order, &open, answer),
         }

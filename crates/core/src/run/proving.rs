@@ -159,15 +159,10 @@ impl Proving {
     }
 
     /// A copy was judged by the host.
-    pub(super) fn reported(
-        &mut self,
-        (point, tree): (GatePoint, JudgedTree),
-        report: &JudgeReport,
-        cancelled: Option<CancelCause>,
-    ) {
-        self.spent_ms = self.spent_ms.saturating_add(report.duration_ms);
-        self.set_baseline(report.baseline.as_deref());
-        self.unjudged = Some(UnjudgedCopy { point, tree, report: report.clone(), cancelled });
+    pub(super) fn reported(&mut self, copy: UnjudgedCopy) {
+        self.spent_ms = self.spent_ms.saturating_add(copy.report.duration_ms);
+        self.set_baseline(copy.report.baseline.as_deref());
+        self.unjudged = Some(copy);
     }
 
     /// Stores what was decided about it. `tree` is the hash of the tree that passed in the workspace.
