@@ -398,9 +398,10 @@ impl Judge {
             return Answer::Held;
         };
         let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
-        let numbers: Vec<u32> = match tree {
-            JudgedTree::Hidden { .. } => vec![0],
-            _ => self.required().into_iter().map(|(gate, _)| gate).collect(),
+        let numbers: Vec<u32> = if let JudgedTree::Hidden { .. } = tree {
+            vec![0]
+        } else {
+            self.required().into_iter().map(|(gate, _)| gate).collect()
         };
         let gates = numbers.into_iter().map(|gate| {
             // The tests of the workspace, all of them passing.
@@ -416,10 +417,10 @@ impl Judge {
 
     /// Nothing was judged. Of the final tree that speaks against the pass, unless no agent has worked yet.
     fn no_copy(&mut self, tree: JudgedTree) -> Answer {
-        match tree {
-            JudgedTree::Final if self.worked => self.unclean.push(self.tree % 5),
-            JudgedTree::Final => self.workspace_only = true,
-            _ => {}
+        if tree == JudgedTree::Final && self.worked {
+            self.unclean.push(self.tree % 5);
+        } else if tree == JudgedTree::Final {
+            self.workspace_only = true;
         }
         let why = "no copy can be made".to_owned();
         let is_probe = matches!(tree, JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. });
@@ -439,7 +440,7 @@ impl Judge {
                 let verdict = match report.ended {
                     Ended::Exit(0) => Verdict::Pass,
                     Ended::Exit(1) => Verdict::Fail,
-                    _ => Verdict::Unverifiable,
+                    Ended::Exit(_) | Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => Verdict::Unverifiable,
                 };
                 Some(JudgedGate { gate, verdict, tries: 1, report, contradiction: None, same_tests: None })
             })

@@ -133,11 +133,11 @@ impl Storm<'_> {
         let first = matches!(event, Event::Created(_));
         let reopens = matches!(event, Event::Reopened { .. });
         // A line that a crash took away was never: what the journal still says counts.
-        self.world.hidden = match &event {
-            Event::Reopened { hidden, .. } => hidden.is_some(),
-            _ if first => self.world.hidden,
-            _ => self.state.proving.hidden().is_some(),
-        };
+        if let Event::Reopened { hidden, .. } = &event {
+            self.world.hidden = hidden.is_some();
+        } else if !first {
+            self.world.hidden = self.state.proving.hidden().is_some();
+        }
         self.promised(&event);
         let facts = (self.step)(&self.state, Input { at: self.now, event });
         for (count, fact) in facts.iter().enumerate() {
