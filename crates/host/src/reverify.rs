@@ -76,7 +76,8 @@ pub fn reverify(
     let has_workspace = open_folder(&request.context.workspace).is_ok();
     let kind = if is_auto && has_workspace { CopyKind::Clean } else { CopyKind::RecordedTree };
     // A run that no clean copy could judge was judged in the workspace.
-    let as_workspace = request.state.proving.workspace_only().filter(|_| kind == CopyKind::Clean).map(str::to_owned);
+    let as_workspace =
+        request.state.proving.workspace_only().filter(|_| kind == CopyKind::Clean).map(|only| only.why.clone());
     let is_workspace = as_workspace.is_some();
     let live =
         LiveParts { ignored: request.ignored || is_workspace, git: request.git || is_workspace, home: is_workspace };
@@ -124,7 +125,7 @@ fn reverify_in(
         return Err(CleanError::Stopped);
     }
     for remark in copy.remarks() {
-        show(GateProgress::Message(remark));
+        show(GateProgress::Message(remark.words()));
     }
     copy.set_up(signals, show)?;
     let ran = copy.run_gates(GateRange::All, signals, show)?;

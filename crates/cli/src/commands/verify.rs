@@ -202,7 +202,9 @@ fn not_verified(folder: &RunFolder, error: &CleanError) -> CommandError {
             (Kind::Wrong, format!("checkpoints that still exist: loop checkpoint list {}", folder.id))
         }
         CleanError::Folder(_) => (Kind::Wrong, "name a new folder elsewhere: --keep-copy DIR".to_owned()),
-        CleanError::Stopped | CleanError::Unable(_) => (Kind::Unable, "fix that, then try again".to_owned()),
+        CleanError::Stopped | CleanError::SetupFailed(_) | CleanError::Unable(_) => {
+            (Kind::Unable, "fix that, then try again".to_owned())
+        }
     };
     CommandError::new(kind, what).because(error.to_string()).hint(hint)
 }

@@ -1,7 +1,7 @@
 //! Sentences about attempts, waits, protected files and tests, for people.
 use loop_core::agent::{Failure, Permissions};
 use loop_core::policy::reserve::{Cap, Reserved};
-use loop_core::run::{AgentReport, CleanJudgement, CleanResult, GuardReport, JudgedTree, RunState, TestsSeen};
+use loop_core::run::{AgentReport, CleanJudgement, CopyVerdict, GuardReport, JudgedTree, RunState, TestsSeen};
 use loop_core::text;
 use loop_core::time;
 
@@ -113,29 +113,41 @@ pub(crate) fn protected_files(guarded: &GuardReport) -> Vec<String> {
 /// What the gates said on a copy, where that is news.
 pub(crate) fn clean_copy(judgement: &CleanJudgement) -> Option<(Option<Paint>, String)> {
     let warn = |text: String| Some((Some(Paint::Warn), text));
-    match (&judgement.result, judgement.tree) {
-        (CleanResult::Passes, JudgedTree::Final) => Some((None, "the gates pass in a clean copy, too".to_owned())),
-        (CleanResult::Disagrees { what }, JudgedTree::Final) => {
+    if let Some(only) = &judgement.workspace_only {
+        return warn(format!("this project is judged in the workspace only: {}", text::one_line(&only.why, 300)));
+    }
+    match (&judgement.verdict, judgement.tree) {
+        (CopyVerdict::Passes, JudgedTree::Final) => Some((None, "the gates pass in a clean copy, too".to_owned())),
+        (CopyVerdict::Disagrees { what }, JudgedTree::Final) => {
             warn(format!("the gates do not pass in a clean copy of the same files: {}", text::one_line(what, 200)))
         }
-        (CleanResult::Passes, JudgedTree::Again) => {
-            warn("flaky: the gates pass in another clean copy of the same files".to_owned())
+        (CopyVerdict::NotDone { why }, JudgedTree::Final) => {
+            warn(format!("a clean copy of the same files cannot be judged: {}", text::one_line(why, 200)))
         }
-        (CleanResult::WorkspaceOnly { why }, _) => {
-            warn(format!("this project is judged in the workspace only: {}", text::one_line(why, 300)))
+        (CopyVerdict::Passes, JudgedTree::Again) => {
+            warn("the gates pass in another clean copy of the same files".to_owned())
         }
-        (CleanResult::Passes, JudgedTree::Canary) => {
+        (CopyVerdict::Passes, JudgedTree::Canary) => {
             warn("a failing test was added to a copy, and the gates did not notice".to_owned())
         }
-        (CleanResult::Passes, JudgedTree::Undone) => {
+        (CopyVerdict::Passes, JudgedTree::Undone) => {
             warn("the sources of the start were put into a copy, and the gates did not notice".to_owned())
         }
-        (CleanResult::Passes, JudgedTree::Hidden { .. }) => Some((None, "the hidden gates pass, too".to_owned())),
-        (CleanResult::Disagrees { what }, JudgedTree::Hidden { .. }) => warn(what.clone()),
-        (CleanResult::NotDone { why }, JudgedTree::Hidden { .. }) => {
+        (CopyVerdict::Passes, JudgedTree::Hidden { .. }) => Some((None, "the hidden gates pass, too".to_owned())),
+        (CopyVerdict::Disagrees { what }, JudgedTree::Hidden { .. }) => warn(what.clone()),
+        (CopyVerdict::NotDone { why }, JudgedTree::Hidden { .. }) => {
             warn(format!("the hidden gates could not be run: {}", text::one_line(why, 300)))
         }
-        (CleanResult::Passes | CleanResult::Disagrees { .. } | CleanResult::NotDone { .. }, _) => None,
+        (
+            CopyVerdict::Passes
+            | CopyVerdict::Disagrees { .. }
+            | CopyVerdict::LikeBaseline
+            | CopyVerdict::UnlikeBaseline { .. }
+            | CopyVerdict::NoProbe { .. }
+            | CopyVerdict::NotDone { .. }
+            | CopyVerdict::Cancelled,
+            _,
+        ) => None,
     }
 }
 

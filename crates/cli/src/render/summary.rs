@@ -112,6 +112,10 @@ fn proof_lines(proof: &Proof) -> String {
     for finding in &proof.named {
         text.push_str(&format!("  named     {}\n", text::one_line(&finding.text, 200)));
     }
+    if !proof.context_files.is_empty() {
+        let files = proof.context_files.join(", ");
+        text.push_str(&format!("  named     changed files of agents and CI: {}\n", text::one_line(&files, 160)));
+    }
     text
 }
 

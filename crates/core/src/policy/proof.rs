@@ -2,7 +2,7 @@
 //!
 //! | weight | meaning | what follows |
 //! |---|---|---|
-//! | evidence | something shows that the pass is not real | the run continues; the same twice in a row ends it |
+//! | evidence | something shows that the pass is not real | the run continues; the same kind in two passes in a row ends it |
 //! | opportunity | something could have made the pass easier | a probe clears it, or the run ends as *passed, but* |
 use serde::{Deserialize, Serialize};
 
@@ -19,9 +19,9 @@ pub enum FindingKind {
     FailingTests,
     /// The gates do not pass on a clean copy of the same tree.
     CleanCopy,
-    /// The gate failed on the same tree before, and no clean copy says who is right.
+    /// The gate failed on the same tree before, and no clean copy was run to decide.
     SameTree,
-    /// The gates pass with a failing test more.
+    /// The gates pass although a failing test was added.
     Canary,
     /// The gates pass with the new tests and the old sources.
     Undo,
@@ -31,6 +31,8 @@ pub enum FindingKind {
     ChangedTests,
     /// There are new files that the test runner reads.
     RunnerConfig,
+    /// A program of a gate that lies in the workspace is another one than at the start.
+    ReinstalledProgram,
     /// The part of a manifest that the test runner reads was changed.
     Manifest,
     /// The gate showed its tests before, and shows none now.
@@ -39,8 +41,14 @@ pub enum FindingKind {
     SelectiveGate,
     /// The exit code of a gate's command does not say whether the work is done. It is only named.
     DeceivingPromise,
+    /// A test runner passes, and no test ran. It is only named.
+    NoTestRan,
     /// Files that the gates or the tests use, beside the tests, are new or changed. They are only named.
     GateFiles,
+    /// The clean copy has dependencies as the agent installed them. They are only named.
+    InstalledDependencies,
+    /// Ignored files changed, no copy has them, and the workspace decided alone. They are only named.
+    IgnoredFiles,
     /// Links lead out of the workspace. They are only named.
     OutsideLinks,
     /// Lines of the change that a person should look at. They are only named.
@@ -55,7 +63,7 @@ pub enum FindingKind {
     HiddenGateNotRun,
 }
 
-/// So many passes that a hidden gate refused end the run: an agent must not find out by trying what it checks.
+/// After this many refusals by a hidden gate the run ends. Otherwise an agent could learn the check by repeated tries.
 pub const HIDDEN_REFUSALS_MAX: u32 = 3;
 
 /// How much a finding weighs.
@@ -71,7 +79,7 @@ pub enum FindingWeight {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 24] = [
         Self::RenamedTests,
         Self::FailingTests,
         Self::CleanCopy,
@@ -81,11 +89,15 @@ impl FindingKind {
         Self::SwappedProgram,
         Self::ChangedTests,
         Self::RunnerConfig,
+        Self::ReinstalledProgram,
         Self::Manifest,
         Self::TestsNotShown,
         Self::SelectiveGate,
         Self::DeceivingPromise,
+        Self::NoTestRan,
         Self::GateFiles,
+        Self::InstalledDependencies,
+        Self::IgnoredFiles,
         Self::OutsideLinks,
         Self::SuspectLines,
         Self::WeakerTests,
@@ -107,11 +119,15 @@ impl FindingKind {
             Self::SwappedProgram => "swapped-program",
             Self::ChangedTests => "changed-tests",
             Self::RunnerConfig => "runner-config",
+            Self::ReinstalledProgram => "reinstalled-program",
             Self::Manifest => "manifest",
             Self::TestsNotShown => "tests-not-shown",
             Self::SelectiveGate => "selective-gate",
             Self::DeceivingPromise => "deceiving-promise",
+            Self::NoTestRan => "no-test-ran",
             Self::GateFiles => "gate-files",
+            Self::InstalledDependencies => "installed-dependencies",
+            Self::IgnoredFiles => "ignored-files",
             Self::OutsideLinks => "outside-links",
             Self::SuspectLines => "suspect-lines",
             Self::WeakerTests => "weaker-tests",
@@ -121,10 +137,31 @@ impl FindingKind {
         }
     }
 
-    /// Whether it can be accepted before the run begins. Who does not want a hidden gate takes it out of the settings.
+    /// The kind of a word that `--accept` takes.
+    #[must_use]
+    pub fn accepted_by(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.may_be_accepted() && kind.word() == word)
+    }
+
+    /// Hidden-gate findings cannot be accepted in advance; remove the gate from the settings instead.
     #[must_use]
     pub const fn may_be_accepted(self) -> bool {
         !matches!(self, Self::HiddenGate | Self::HiddenGateNotRun)
+    }
+
+    /// Whether it never counts against a pass: most often it is honest work.
+    #[must_use]
+    pub const fn is_only_named(self) -> bool {
+        matches!(
+            self,
+            Self::DeceivingPromise
+                | Self::NoTestRan
+                | Self::GateFiles
+                | Self::InstalledDependencies
+                | Self::IgnoredFiles
+                | Self::OutsideLinks
+                | Self::SuspectLines
+        )
     }
 
     /// How much it weighs.
@@ -141,11 +178,15 @@ impl FindingKind {
             | Self::HiddenGate => FindingWeight::Evidence,
             Self::ChangedTests
             | Self::RunnerConfig
+            | Self::ReinstalledProgram
             | Self::Manifest
             | Self::TestsNotShown
             | Self::SelectiveGate
             | Self::DeceivingPromise
+            | Self::NoTestRan
             | Self::GateFiles
+            | Self::InstalledDependencies
+            | Self::IgnoredFiles
             | Self::OutsideLinks
             | Self::SuspectLines => FindingWeight::Opportunity,
             Self::SameTree | Self::Strength | Self::HiddenGateNotRun => FindingWeight::Requirement,
@@ -160,6 +201,29 @@ pub struct Finding {
     pub kind: FindingKind,
     /// The same for people, with names.
     pub text: String,
+    /// Why it does not count against the pass; none where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<NotedBecause>,
+}
+
+/// Why a finding does not count against a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotedBecause {
+    /// `--accept` covers it.
+    Accepted,
+    /// Its kind is never more than named.
+    OnlyNamed,
+    /// A probe shows that nothing came of it.
+    Cleared,
+    /// No probes are wanted (`--strength off`, `--judge workspace`).
+    NoProbes,
+    /// It was so before iteration 1.
+    AtStart,
+    /// Another clean copy passes, or the user lets only the workspace decide.
+    ChanceOrOutside,
+    /// No test failed at the start, so the final tests may pass with the old sources for honest reasons.
+    NoTestFailedBefore,
 }
 
 /// How the gates failed on the initial tree.
@@ -173,28 +237,70 @@ pub enum RedBefore {
     Assertion,
     /// It could not be built or loaded, so that no test of it ran.
     DidNotBuild,
-    /// No test was seen, and nothing says that it did not build.
-    NoTests,
+    /// Tests ran and passed, and the gate failed for another reason, such as coverage.
+    TestsPassed,
+    /// No test result was seen, and nothing says that it did not build.
+    #[serde(rename = "no_tests")]
+    NoTestResult,
     /// A gate that shows no tests failed.
-    Failed,
+    #[serde(rename = "failed")]
+    FailedWithoutTests,
 }
 
-/// Whether the gates noticed a probe.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What a probe showed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Noticed {
-    /// They did: a required gate did not pass.
-    Yes,
-    /// They did not.
-    No,
-    /// It was not tried.
-    NotTried {
+pub enum ProbeResult {
+    /// A required gate did not pass: the gates noticed it.
+    #[serde(rename = "yes")]
+    Noticed,
+    /// All required gates passed.
+    #[serde(rename = "no")]
+    NotNoticed,
+    /// It was not tried, or without a result.
+    NotTried(NotTried),
+}
+
+impl Default for ProbeResult {
+    fn default() -> Self {
+        Self::NotTried(NotTried::Disabled)
+    }
+}
+
+/// Why a probe was not tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotTried {
+    /// It is not wanted (`--strength off`, `--judge workspace`).
+    Disabled,
+    /// There is no such probe for these gates, or no clean copy for it.
+    NotPossible {
         /// Why.
         why: String,
     },
-    /// It was not asked for.
-    #[default]
-    NotAsked,
+    /// It was begun and has no result.
+    NoResult {
+        /// Why.
+        why: String,
+    },
+    /// An earlier result made it needless.
+    Needless {
+        /// Which.
+        why: String,
+    },
+    /// No time was left.
+    OutOfTime,
+}
+
+impl NotTried {
+    /// The reason for people; none where the probe is not wanted.
+    fn words(&self) -> Option<&str> {
+        match self {
+            Self::Disabled => None,
+            Self::NotPossible { why } | Self::NoResult { why } | Self::Needless { why } => Some(why),
+            Self::OutOfTime => Some("out of time"),
+        }
+    }
 }
 
 /// How strong the gates are, as far as it was tried.
@@ -203,10 +309,10 @@ pub enum Noticed {
 pub struct StrengthReport {
     /// How they failed on the initial tree.
     pub red_before: RedBefore,
-    /// Whether they noticed a failing test more.
-    pub canary: Noticed,
+    /// Whether they noticed an added failing test.
+    pub canary: ProbeResult,
     /// Whether they noticed that the sources were as at the start.
-    pub undo: Noticed,
+    pub undo: ProbeResult,
     /// How many pieces of the change there are.
     pub hunks: u32,
     /// How many were taken back.
@@ -216,37 +322,50 @@ pub struct StrengthReport {
     /// The others, a bounded number.
     #[serde(skip_serializing_if = "NameList::is_nothing")]
     pub hunks_not_noticed: NameList,
+    /// Why no piece was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hunks_not_tried: Option<NotTried>,
 }
 
 impl StrengthReport {
     /// Whether it is what `--strength require` asks for.
     #[must_use]
     pub fn is_shown(&self, _: &Deciding) -> bool {
-        self.red_before != RedBefore::No && self.canary == Noticed::Yes && self.undo == Noticed::Yes
+        self.red_before != RedBefore::No && self.canary == ProbeResult::Noticed && self.undo == ProbeResult::Noticed
     }
 
-    /// One line for people.
+    /// One line for people. Probes that were not tried for the same reason stand together.
     #[must_use]
     pub fn text(&self) -> String {
         let red = match self.red_before {
             RedBefore::No => "not red before",
             RedBefore::Assertion => "red before",
             RedBefore::DidNotBuild => "red before (it did not build)",
-            RedBefore::NoTests => "red before (no test ran)",
-            RedBefore::Failed => "red before (no tests shown)",
+            RedBefore::TestsPassed => "red before (its tests passed)",
+            RedBefore::NoTestResult => "red before (no test ran)",
+            RedBefore::FailedWithoutTests => "red before (no tests shown)",
         };
-        let mut parts = vec![red.to_owned()];
-        parts.extend(noticed_text("canary", &self.canary));
-        parts.extend(noticed_text("undo", &self.undo));
+        let mut parts = vec![StrengthPart::Text(red.to_owned())];
+        for (name, result) in [("canary", &self.canary), ("undo", &self.undo)] {
+            match result {
+                ProbeResult::Noticed => parts.push(StrengthPart::Text(format!("{name} noticed"))),
+                ProbeResult::NotNoticed => parts.push(StrengthPart::Text(format!("{name} NOT noticed"))),
+                ProbeResult::NotTried(why) => leave_out(&mut parts, name, why),
+            }
+        }
+        if let Some(why) = &self.hunks_not_tried {
+            leave_out(&mut parts, "hunks", why);
+        }
         if self.hunks > 0 {
             let all = if self.hunks_tried < self.hunks {
                 format!(" ({} tried of {})", self.hunks_tried, self.hunks)
             } else {
                 String::new()
             };
-            parts.push(format!("{} of {} hunks noticed{all}", self.hunks_noticed, self.hunks_tried));
+            parts
+                .push(StrengthPart::Text(format!("{} of {} hunks noticed{all}", self.hunks_noticed, self.hunks_tried)));
         }
-        let mut text = parts.join(", ");
+        let mut text = parts.iter().map(StrengthPart::words).collect::<Vec<_>>().join(", ");
         if !self.hunks_not_noticed.is_nothing() {
             text.push_str(&format!("; not noticed: {}", self.hunks_not_noticed.words()));
         }
@@ -254,16 +373,43 @@ impl StrengthReport {
     }
 }
 
-fn noticed_text(what: &str, noticed: &Noticed) -> Option<String> {
-    match noticed {
-        Noticed::Yes => Some(format!("{what} noticed")),
-        Noticed::No => Some(format!("{what} NOT noticed")),
-        Noticed::NotTried { why } => Some(format!("{what} not tried ({why})")),
-        Noticed::NotAsked => None,
+/// A part of the line about strength.
+enum StrengthPart<'a> {
+    Text(String),
+    NotTried { names: Vec<&'a str>, why: &'a str },
+}
+
+impl StrengthPart<'_> {
+    fn words(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::NotTried { names, why } => format!("{} not tried ({why})", listed(names)),
+        }
     }
 }
 
-/// The least and the most time that probes get, and how much of it by the time of the clean gates.
+fn leave_out<'a>(parts: &mut Vec<StrengthPart<'a>>, name: &'a str, not_tried: &'a NotTried) {
+    let Some(reason) = not_tried.words() else { return };
+    for part in parts.iter_mut() {
+        if let StrengthPart::NotTried { names, why } = part
+            && *why == reason
+        {
+            return names.push(name);
+        }
+    }
+    parts.push(StrengthPart::NotTried { names: vec![name], why: reason });
+}
+
+/// `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Total time for probes: 15 x the time of the clean run, at least 30 s, at most 10 min.
 const PROBE_MS_MIN: u64 = 30_000;
 const PROBE_MS_MAX: u64 = 600_000;
 const PROBE_TIMES_CLEAN: u64 = 15;

@@ -8,7 +8,7 @@ use super::clock::DriverMode;
 use super::event::{Change, Event, Input, Notice, Request, Target};
 use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, HoldCause, Order, PromptNote};
 use super::gates::{EndedGate, Gates, JudgedRound};
-use super::judge_report::JudgeReport;
+use super::judge_report::{JudgeReport, NotJudged};
 use super::judgement::{
     AttemptJudgement, AttemptResult, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement, ProofJudgement,
     RoundJudgement,
@@ -16,6 +16,7 @@ use super::judgement::{
 use super::outcome::{Acceptance, Ending};
 use super::phase::{AfterAttempt, Phase};
 use super::progress::Best;
+use super::proving::UnjudgedCopy;
 use super::report::{Answer, CheckpointReport, Measurement, RollbackReport};
 use super::spec::RunSpec;
 use super::state::{OpenRunOrder, Requests, RunSettings, RunState};
@@ -55,7 +56,7 @@ impl RunState {
             Decision::Protect(judgement) => self.guard.protect(judgement),
             Decision::Guard(judgement) => self.guard_judged(judgement),
             Decision::Clean(judgement) => {
-                self.gates.learn_names(&judgement.names);
+                self.gates.record_stability(&judgement.stability);
                 self.proving.copy_judged(judgement, self.checkpoints.tree());
             }
             Decision::Proof(judgement) => self.proof_judged(judgement),
@@ -408,11 +409,16 @@ impl RunState {
             (Order::Reserve { .. }, Answer::Reserved(reserved)) => self.budget.reserved(reserved),
             (Order::Guard { point }, Answer::Guard(report)) => self.guard.checked(*point, report),
             (Order::Certify { point }, Answer::Certify(report)) => self.proving.certify(*point, report),
-            (Order::Judge { point, tree }, Answer::Judged(report)) => self.proving.reported(*point, *tree, report),
+            (Order::Judge { point, tree }, Answer::Judged(report)) => {
+                let (report, cancelled) = (report.as_ref().clone(), open.cancelled());
+                self.proving.reported(UnjudgedCopy { point: *point, tree: *tree, report, cancelled });
+            }
             // A record that clean copies are made from is damaged: nothing else may decide instead.
             (Order::Judge { .. }, Answer::Blocked { why }) => self.trouble.host_failed(why),
             (Order::Judge { point, tree }, Answer::Failed { what }) => {
-                self.proving.reported(*point, *tree, &JudgeReport::not_done(what.clone()));
+                let report = JudgeReport::not_done(NotJudged::HostFailed { why: what.clone() });
+                let cancelled = open.cancelled();
+                self.proving.reported(UnjudgedCopy { point: *point, tree: *tree, report, cancelled });
             }
             (order, answer) => self.not_done(order, &open, answer),
         }

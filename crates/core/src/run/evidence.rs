@@ -2,12 +2,12 @@
 //! `step` decided it. It asks no policy.
 use super::fact::Fact;
 use super::gates::Gate;
-use super::judge_report::JudgedTree;
-use super::judgement::CleanResult;
+use super::judgement::CopyVerdict;
 use super::outcome::{Outcome, Proof};
 use super::spec::HiddenGates;
 use super::state::RunState;
 use crate::policy::gate::Verdict;
+use crate::policy::proof::ProofResult;
 
 /// Whether the fact says that the run is verified.
 pub(super) fn is_needed(fact: &Fact) -> bool {
@@ -23,6 +23,9 @@ pub(super) fn check(state: &RunState, fact: &Fact) -> Result<(), &'static str> {
     if state.certified().is_none() {
         return Err("it says verified, and nothing before it says with what the gates were run");
     }
+    if state.proof_judgement().is_none_or(|judgement| judgement.result != ProofResult::Verified) {
+        return Err("it says verified, and the decision about the pass before it does not");
+    }
     let Some(proof) = proof.as_ref().filter(|proof| proof.verified) else {
         return Err("it says verified without a proof");
     };
@@ -37,9 +40,8 @@ pub(super) fn check(state: &RunState, fact: &Fact) -> Result<(), &'static str> {
 
 /// Whether the proof says that the hidden gates passed, and an order before it showed that.
 fn hidden_pass(state: &RunState, proof: &Proof, hidden: &HiddenGates) -> bool {
-    let is_hidden = |tree: JudgedTree| matches!(tree, JudgedTree::Hidden { .. });
-    let ran = state.phase.point().and_then(|point| state.proving.copy(point, is_hidden));
-    ran.is_some_and(|copy| copy.result == CleanResult::Passes)
+    let ran = state.phase.point().and_then(|point| state.proving.hidden_copy(point));
+    ran.is_some_and(|copy| copy.verdict == CopyVerdict::Passes)
         && proof.hidden.is_some_and(|said| said.passed && said.count == hidden.count)
 }
 

@@ -1,7 +1,7 @@
 //! The gates of a run, each with what is remembered of it.
 use super::event::GateIndex;
 use super::fact::{CancelCause, GatePoint};
-use super::judgement::{GateJudgement, GateNames};
+use super::judgement::{GateJudgement, TestSetStability};
 use super::report::{GateProgram, GateReport};
 use crate::ended::Ended;
 use crate::ids::OrderId;
@@ -42,8 +42,8 @@ pub struct Gate {
     failed_trees: Vec<String>,
     /// Two rounds on one tree, before an agent worked, ran another number of tests.
     selective: bool,
-    /// Whether it runs the same tests each time on one tree, where that was tried in clean copies.
-    names: Option<SameNames>,
+    /// Whether it runs the same tests on every run of one tree, where that was tried in clean copies.
+    test_set: Option<SameNames>,
     /// The hash of the file with the names that were seen so far.
     known_tests: Option<String>,
     first_programs: Vec<GateProgram>,
@@ -102,13 +102,9 @@ impl FirstRound {
         Self { verdict, ended: report.ended.clone(), tests, did_not_build, shape: shape(&report.excerpt) }
     }
 
-    /// Whether another round on the same tree says the same. A gate that chooses other tests each time is not compared by
-    /// them.
+    /// Whether another round on the same tree says the same.
     #[must_use]
-    pub fn is_like(&self, verdict: Verdict, report: &GateReport, chooses: bool) -> bool {
-        if chooses {
-            return self.verdict == verdict;
-        }
+    pub fn is_like(&self, verdict: Verdict, report: &GateReport) -> bool {
         let same_tests = match (self.tests, report.tests.as_deref()) {
             (Some(first), Some(now)) if first.uncounted || now.uncounted => true,
             (Some(first), Some(now)) => (first.passed, first.failed) == (now.passed, now.failed),
@@ -232,16 +228,16 @@ impl Gate {
         self.failed_trees.iter().any(|failed| failed == tree)
     }
 
-    /// Whether it runs other tests each time on one tree.
+    /// Whether it runs other tests on every run of one tree.
     #[must_use]
     pub fn is_selective(&self) -> bool {
-        self.selective || self.names == Some(SameNames::No)
+        self.selective || self.test_set == Some(SameNames::No)
     }
 
-    /// Whether it names the same tests each time on one tree; none where that is not known.
+    /// Whether it runs the same tests on every run of one tree; none where that is not known.
     #[must_use]
-    pub fn names(&self) -> Option<SameNames> {
-        self.names
+    pub fn test_set(&self) -> Option<SameNames> {
+        self.test_set
     }
 
     /// The hash of the file with the names of tests that were seen so far.
@@ -270,17 +266,21 @@ impl Gate {
 }
 
 impl Gate {
-    /// What a round with a verdict shows about its tests.
-    fn round_on(&mut self, round: JudgedRound<'_>, before: Option<&LastGate>, report: &GateReport, verdict: Verdict) {
-        let tests = report.tests.as_deref();
+    /// Whether a round shows that it chooses other tests each time: two rounds of one tree ran another number of tests.
+    /// Only before an agent worked: one that changes ignored files makes another gate of the same tree.
+    pub(super) fn chose_other_tests(&self, round: JudgedRound<'_>, report: &GateReport, verdict: Verdict) -> bool {
         let ran = |report: &GateReport| report.tests.as_ref().map(|tests| tests.ran());
-        // Only before an agent worked: one that changes ignored files makes another gate of the same tree.
         let both_first = |before: &&LastGate| (before.iteration, round.iteration) == (0, 0);
         let same_tree = |before: &&LastGate| before.tree.is_some() && before.tree.as_deref() == round.tree;
-        self.selective |= before.filter(both_first).filter(same_tree).is_some_and(|before| {
+        self.last.as_ref().filter(both_first).filter(same_tree).is_some_and(|before| {
             // One that stopped early, or could not begin, did not choose its tests.
             before.verdict == verdict && ran(&before.report).is_some() && ran(&before.report) != ran(report)
-        });
+        })
+    }
+
+    /// Stores what a round with a verdict shows about its tests.
+    fn round_on(&mut self, round: JudgedRound<'_>, report: &GateReport, verdict: Verdict) {
+        let tests = report.tests.as_deref();
         if let Some(tests) = tests {
             let could_count = self.first_tests.is_some_and(|first| first.total > 0);
             if round.iteration == 0 || !could_count {
@@ -397,7 +397,8 @@ impl Gates {
         gate.same_output = before.as_ref().is_some_and(|before| {
             before.report.output.sha256 == report.output.sha256 && before.report.ended == report.ended
         });
-        gate.round_on(round, before.as_ref(), &report, verdict);
+        gate.selective |= judgement.selective;
+        gate.round_on(round, &report, verdict);
         // Whatever the round is called: no agent has worked yet.
         if round.iteration == 0 {
             gate.first_order = Some(order);
@@ -408,12 +409,12 @@ impl Gates {
         true
     }
 
-    /// Stores whether gates run the same tests each time.
-    pub(super) fn learn_names(&mut self, names: &[GateNames]) {
-        for learned in names {
+    /// Stores whether gates run the same tests on every run.
+    pub(super) fn record_stability(&mut self, stability: &[TestSetStability]) {
+        for learned in stability {
             let gate = usize::try_from(learned.gate).ok().and_then(|at| self.list.get_mut(at));
             if let Some(gate) = gate {
-                gate.names = Some(learned.same);
+                gate.test_set = Some(learned.same);
             }
         }
     }

@@ -5,6 +5,7 @@ use super::choice::AgentChoice;
 use super::decide;
 use super::event::Target;
 use super::fact::{CancelCause, GatePoint, GuardPoint, Order, PromptNote};
+use super::gates::JudgedRound;
 use super::judgement::{
     AttemptJudgement, AttemptResult, BestJudgement, DroppedOrder, GateJudgement, GuardJudgement, IterationJudgement,
     MeasurementJudgement, RoundJudgement, Tamper,
@@ -251,14 +252,12 @@ pub(super) fn measurement(state: &RunState, _: &Deciding) -> MeasurementJudgemen
 
 /// What the end of a gate means.
 pub(super) fn gate(state: &RunState, deciding: &Deciding) -> GateJudgement {
-    let nothing = GateJudgement { gate: 0, one: None, verdict: None, completed: false, contradiction: None };
+    let nothing =
+        GateJudgement { gate: 0, one: None, verdict: None, completed: false, contradiction: None, selective: false };
     let Some(ended) = state.gates.unjudged() else { return nothing };
     let nothing = GateJudgement { gate: ended.gate, ..nothing };
     let Some(gate) = state.gates.get(ended.gate) else { return nothing };
-    // A gate that was cancelled for another reason than its own time limit says nothing.
-    let given_up = [CancelCause::Abort, CancelCause::Rollback, CancelCause::TimeLimit];
-    let cancelled = ended.cancelled.is_some_and(|cause| given_up.contains(&cause));
-    if ended.report.ended == Ended::ByUs && cancelled {
+    if ended.report.ended == Ended::ByUs && ended.cancelled.is_some_and(says_nothing) {
         return nothing;
     }
     let tried = TryEvidence {
@@ -272,7 +271,16 @@ pub(super) fn gate(state: &RunState, deciding: &Deciding) -> GateJudgement {
     let TryVerdict { verdict: one, contradiction } = gate.spec().promise().judge_try(&tried, deciding);
     let verdict = gate.tally().with(one).verdict(gate.spec().needs(), deciding);
     let completed = gate::ran_to_an_end(&ended.report.ended, deciding);
-    GateJudgement { one: Some(one), verdict, completed, contradiction, ..nothing }
+    let selective = state.phase.point().is_some_and(|point| {
+        let round = JudgedRound { point, iteration: state.iteration, tree: state.checkpoints.tree() };
+        verdict.is_some_and(|verdict| gate.chose_other_tests(round, &ended.report, verdict))
+    });
+    GateJudgement { one: Some(one), verdict, completed, contradiction, selective, ..nothing }
+}
+
+/// Whether the end of a cancelled gate says nothing: it was cancelled for another reason than its own time limit.
+pub(super) fn says_nothing(cause: CancelCause) -> bool {
+    matches!(cause, CancelCause::Abort | CancelCause::Rollback | CancelCause::TimeLimit)
 }
 
 /// What all gates together said of a state.

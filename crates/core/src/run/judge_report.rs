@@ -10,8 +10,8 @@ use crate::policy::gate::{ExitContradiction, Verdict};
 use crate::test_output::SameNames;
 use crate::text::NameList;
 
-/// A remark that begins so names ignored files that the copy does not have.
-pub const LEFT_OUT: &str = "ignored files that are left out";
+/// How many left-out files a remark names in words.
+const LEFT_OUT_NAMED_MAX: usize = 4;
 
 /// Which tree the copy holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub const LEFT_OUT: &str = "ignored files that are left out";
 pub enum JudgedTree {
     /// The tree on which the gates passed.
     Final,
-    /// The same once more, where the first copy disagreed: a flaky gate has two answers for the same files.
+    /// A second copy of the same tree, made only if the first one failed. If it passes, the gate is flaky.
     Again,
     /// The tree of the initial checkpoint.
     Initial,
@@ -62,18 +62,18 @@ pub enum JudgePlace {
 pub struct JudgeReport {
     /// Where the gates ran.
     pub place: JudgePlace,
-    /// Why nothing was judged: no copy could be made, or there is no such probe for these gates.
+    /// Why nothing was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_done: Option<String>,
+    pub not_done: Option<NotJudged>,
     /// What the gates said, in the order in which they ran. It ends with the first required gate that does not pass.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<JudgedGate>,
     /// What became of the pieces, where they were taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunks: Option<HunkReport>,
-    /// What a person should read, a bounded number: dependencies as the agent installed them, and the like.
+    /// What a person should read, a bounded number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// The hash of the record of ignored files and settings in HOME, where it was made for this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
@@ -82,6 +82,100 @@ pub struct JudgeReport {
     pub installed: Vec<String>,
     /// How long all of it took.
     pub duration_ms: u64,
+}
+
+/// Why nothing was judged on a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotJudged {
+    /// There is no such probe for these gates, or its result has another cause.
+    NoProbe {
+        /// Why.
+        why: String,
+    },
+    /// The command of `--setup` failed in the copy.
+    SetupFailed {
+        /// How.
+        why: String,
+    },
+    /// It was stopped, by a signal or because its order was cancelled.
+    Stopped,
+    /// No copy could be made, or a gate could not be run in it.
+    HostFailed {
+        /// Why.
+        why: String,
+    },
+}
+
+impl NotJudged {
+    /// For people.
+    #[must_use]
+    pub fn words(&self) -> &str {
+        match self {
+            Self::NoProbe { why } | Self::SetupFailed { why } | Self::HostFailed { why } => why,
+            Self::Stopped => "it was stopped",
+        }
+    }
+}
+
+/// What a person should know about a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Remark {
+    /// Ignored files of the workspace that the copy does not have.
+    LeftOut(LeftOut),
+    /// Something else, as a sentence.
+    Note(String),
+}
+
+/// Ignored files of the workspace that a copy does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Which.
+    pub files: NameList,
+    /// They are new or changed since the start; else it is not known how they were at the start.
+    pub changed: bool,
+    /// A set-up command was given, which may make them in the copy.
+    #[serde(default)]
+    pub has_setup: bool,
+}
+
+impl LeftOut {
+    /// The number and the first names: `3 (dist/a.js, dist/b.js, …)`.
+    #[must_use]
+    pub fn files_text(&self) -> String {
+        let few: Vec<&str> = self.files.first.iter().take(LEFT_OUT_NAMED_MAX).map(String::as_str).collect();
+        let more = if usize::try_from(self.files.count).is_ok_and(|all| all > few.len()) { ", …" } else { "" };
+        format!("{} ({}{more})", self.files.count, few.join(", "))
+    }
+}
+
+impl Remark {
+    /// For people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::LeftOut(left_out) => {
+                let why = if left_out.changed {
+                    "they changed since the start"
+                } else {
+                    "it is not known how they were at the start"
+                };
+                let hint = if left_out.has_setup { "" } else { "; --setup CMD can make them in the copy" };
+                format!("ignored files that are left out, because {why}: {}{hint}", left_out.files_text())
+            }
+            Self::Note(text) => text.clone(),
+        }
+    }
+
+    /// The ignored files that the copy does not have.
+    #[must_use]
+    pub fn left_out(&self) -> Option<&LeftOut> {
+        match self {
+            Self::LeftOut(left_out) => Some(left_out),
+            Self::Note(_) => None,
+        }
+    }
 }
 
 /// What one gate said on a copy.
@@ -121,7 +215,13 @@ pub struct HunkReport {
 impl JudgeReport {
     /// Nothing was judged, for this reason.
     #[must_use]
-    pub fn not_done(why: String) -> Self {
+    pub fn not_done(why: NotJudged) -> Self {
         Self { not_done: Some(why), ..Self::default() }
+    }
+
+    /// The ignored files that the copy does not have.
+    #[must_use]
+    pub fn left_out(&self) -> Option<&LeftOut> {
+        self.remarks.iter().find_map(Remark::left_out)
     }
 }

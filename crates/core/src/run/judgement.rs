@@ -11,6 +11,7 @@ use crate::policy::proof::{Finding, ProofResult, StrengthReport};
 use crate::policy::rank::Rank;
 use crate::policy::wait::Wait;
 use crate::test_output::SameNames;
+use crate::text::NameList;
 
 fn is_false(value: &bool) -> bool {
     !*value
@@ -114,6 +115,9 @@ pub struct GateJudgement {
     /// Why its exit code 0 is not believed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradiction: Option<ExitContradiction>,
+    /// Two rounds on one tree, before an agent worked, ran another number of tests.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub selective: bool,
 }
 
 /// What was decided when all gates had a verdict.
@@ -215,43 +219,69 @@ fn is_verified(result: &ProofResult) -> bool {
 pub struct CleanJudgement {
     /// Which tree the copy held.
     pub tree: JudgedTree,
-    /// What they said.
-    pub result: CleanResult,
-    /// Gates of which it is known now whether they run the same tests each time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<GateNames>,
+    /// What it shows.
+    #[serde(rename = "result")]
+    pub verdict: CopyVerdict,
+    /// Gates of which it is known now whether they run the same tests on every run.
+    #[serde(rename = "names", default, skip_serializing_if = "Vec::is_empty")]
+    pub stability: Vec<TestSetStability>,
+    /// This project cannot be judged in a clean copy: the workspace decides in this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_only: Option<WorkspaceOnly>,
+    /// Earlier results do not count: they compared test names before it was known how stable the names are.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub drop_earlier: bool,
 }
 
-/// Whether a gate runs the same tests each time, on one tree.
+/// Whether a gate runs the same tests on every run, on one tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GateNames {
+pub struct TestSetStability {
     /// Which gate, from 0.
     pub gate: GateIndex,
     /// Whether it does.
     pub same: SameNames,
 }
 
-/// What the gates said on a copy.
+/// What a copy shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CleanResult {
-    /// All required gates passed; on the initial tree: they said what they said in the workspace.
+pub enum CopyVerdict {
+    /// All required gates ran and passed.
     Passes,
-    /// A required gate did not pass.
+    /// A required gate did not pass, or the setup command failed.
     Disagrees {
         /// Which, and what it said.
         what: String,
     },
-    /// Nothing was tried.
+    /// The initial tree: the required gates said what they said in the workspace before iteration 1.
+    LikeBaseline,
+    /// The initial tree: a required gate said something else.
+    UnlikeBaseline {
+        /// Which, and what it said.
+        what: String,
+    },
+    /// There is no such probe for these gates.
+    NoProbe {
+        /// Why.
+        why: String,
+    },
+    /// There is no result.
     NotDone {
         /// Why.
         why: String,
     },
-    /// This project cannot be judged in a clean copy.
-    WorkspaceOnly {
-        /// Why.
-        why: String,
-    },
+    /// A person stopped it: nothing is recorded, and it is ordered again when it is due.
+    Cancelled,
+}
+
+/// Why only the workspace decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceOnly {
+    /// The reason, for people.
+    pub why: String,
+    /// Ignored files that changed since the start: no copy has them, and in the workspace they had a part in the pass.
+    #[serde(default, skip_serializing_if = "NameList::is_nothing")]
+    pub changed_ignored: NameList,
 }
 
 /// What was decided about the tests behind a pass.
@@ -264,7 +294,7 @@ pub struct ProofJudgement {
     /// What speaks against the pass.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// What a probe cleared, or the user accepts: it is named with the proof.
+    /// What does not count against the pass, each with the reason: it is named with the proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<Finding>,
     /// How strong the gates are, where it was tried.
@@ -273,6 +303,9 @@ pub struct ProofJudgement {
     /// What follows.
     #[serde(skip_serializing_if = "is_verified")]
     pub result: ProofResult,
+    /// A hidden gate refused the pass. This is counted.
+    #[serde(skip_serializing_if = "is_false")]
+    pub refused_by_hidden: bool,
     /// What the next prompt says about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<PromptNote>,

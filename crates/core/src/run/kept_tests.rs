@@ -9,12 +9,12 @@ use crate::policy::proof::FindingKind;
 use crate::test_output::{SameNames, TestsSeen};
 use crate::text::NameList;
 
-/// What became of the tests that must be there, the worst last.
+/// Result of comparing a round with the required tests. Ordered: better to worse.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum KeptTests {
     /// All of them ran, or it cannot be known.
     Yes,
-    /// Names are gone, and as many others that differ only in brackets are there: whether that means something is not known.
+    /// Required names are missing, but the same number of names differs only in brackets. Unknown whether a test was lost.
     OtherBrackets,
     /// Some did not run.
     No {
@@ -29,7 +29,7 @@ pub(super) fn kept(gate: &Gate, now: &TestsSeen) -> KeptTests {
         return KeptTests::Yes;
     }
     let most = gate.earlier_tests().most;
-    let missing = match gate.names() {
+    let missing = match gate.test_set() {
         None if !now.missing.is_nothing() && now.missing_without_brackets.is_nothing() => {
             return KeptTests::OtherBrackets;
         }
@@ -40,7 +40,7 @@ pub(super) fn kept(gate: &Gate, now: &TestsSeen) -> KeptTests {
         return KeptTests::No { what: lost(missing) };
     }
     if now.ran() < most && !now.by_suites && !now.all_named {
-        return KeptTests::No { what: format!("{} ran before, {} now", tests(most), now.ran()) };
+        return KeptTests::No { what: format!("{} ran before, {} now", count_text(most), now.ran()) };
     }
     KeptTests::Yes
 }
@@ -50,26 +50,26 @@ fn lost(missing: &NameList) -> String {
 }
 
 /// So many tests, in words.
-pub(super) fn tests(count: u32) -> String {
+pub(super) fn count_text(count: u32) -> String {
     if count == 1 { "1 test".to_owned() } else { format!("{count} tests") }
 }
 
-/// Why a gate that passed on a copy is not believed: tests that the workspace's own pass has are not there. None where it
-/// did not pass.
+/// Why a gate that passed on a copy is not believed: tests that the workspace's own pass has are not there. Returns None if
+/// the gate failed on the copy (its failure is reported elsewhere).
 #[must_use]
 pub fn lost_on_copy(state: &RunState, judged: &JudgedGate, deciding: &Deciding) -> Option<String> {
     let gate = state.gates.get(judged.gate).filter(|_| judged.verdict == Verdict::Pass)?;
-    let accepted = &state.settings.read(deciding).values.gate.accept;
-    if gate.spec().trust_exit || accepted.iter().any(|word| word == FindingKind::RenamedTests.word()) {
+    let accepted = &state.settings.read(deciding).accepted;
+    if gate.spec().trust_exit || accepted.contains(&FindingKind::RenamedTests) {
         return None;
     }
     let in_workspace = gate.last()?.report.tests.as_deref()?;
     let Some(now) = judged.report.tests.as_deref() else {
         let ran = in_workspace.ran();
-        return (ran > 0).then(|| format!("{} ran in the workspace, and the copy shows none", tests(ran)));
+        return (ran > 0).then(|| format!("{} ran in the workspace, and the copy shows none", count_text(ran)));
     };
     match kept(gate, now) {
-        // What the workspace lacks, too, is told there.
+        // Tests that are also missing in the workspace are already reported there.
         KeptTests::No { what } if kept(gate, in_workspace) <= KeptTests::OtherBrackets => Some(what),
         KeptTests::No { .. } | KeptTests::OtherBrackets | KeptTests::Yes => None,
     }

@@ -65,10 +65,11 @@ pub use fact::{
 };
 pub use gates::{Gate, Gates, LastGate, TestCount};
 pub use guard::Guard;
-pub use judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedGate, JudgedTree, LEFT_OUT};
+pub use judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedGate, JudgedTree, LeftOut, NotJudged, Remark};
 pub use judgement::{
-    AttemptJudgement, AttemptResult, BestJudgement, CleanJudgement, CleanResult, DroppedOrder, GateJudgement,
-    GateNames, GuardJudgement, IterationJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
+    AttemptJudgement, AttemptResult, BestJudgement, CleanJudgement, CopyVerdict, DroppedOrder, GateJudgement,
+    GuardJudgement, IterationJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper, TestSetStability,
+    WorkspaceOnly,
 };
 pub use kept_tests::lost_on_copy;
 pub use outcome::{

@@ -309,9 +309,12 @@ pub struct Proof {
     /// A person accepted it all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Acceptance>,
-    /// What a probe cleared, or was accepted from the start.
+    /// What does not count against the pass, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<Finding>,
+    /// Changed files that instruct agents or CI, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context_files: Vec<String>,
     /// What the hidden gates said, where there are some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden: Option<ProofHidden>,

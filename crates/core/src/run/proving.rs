@@ -1,11 +1,10 @@
 //! What is known about a pass: clean copies, probes, the proof and what was decided about it.
-use super::fact::GatePoint;
-use super::judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedTree};
-use super::judgement::{CleanJudgement, CleanResult, ProofJudgement};
+use super::fact::{CancelCause, GatePoint};
+use super::judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedTree, Remark};
+use super::judgement::{CleanJudgement, CopyVerdict, ProofJudgement, WorkspaceOnly};
 use super::report::CertifyReport;
 use super::spec::HiddenGates;
 use crate::policy::proof::{FindingKind, RefusedBefore};
-use crate::test_output::SameNames;
 
 /// How many trees are remembered that were judged in a clean copy.
 const CLEAN_TREES_MAX: usize = 16;
@@ -17,7 +16,7 @@ pub struct Proving {
     unjudged: Option<UnjudgedCopy>,
     clean: Vec<CleanTree>,
     /// Why this project cannot be judged in a clean copy.
-    workspace_only: Option<String>,
+    workspace_only: Option<WorkspaceOnly>,
     /// What spoke against the pass before.
     refused: Vec<FindingKind>,
     /// The hidden gates, and how many passes they refused since a person opened the run.
@@ -43,6 +42,8 @@ pub(super) struct UnjudgedCopy {
     pub(super) point: GatePoint,
     pub(super) tree: JudgedTree,
     pub(super) report: JudgeReport,
+    /// Why its order was cancelled.
+    pub(super) cancelled: Option<CancelCause>,
 }
 
 /// What was decided about one copy.
@@ -50,14 +51,14 @@ pub(super) struct UnjudgedCopy {
 pub struct JudgedCopy {
     /// Which tree it held.
     pub tree: JudgedTree,
-    /// What was decided.
-    pub result: CleanResult,
+    /// What it shows.
+    pub verdict: CopyVerdict,
     /// Where the gates ran.
     pub place: JudgePlace,
     /// The pieces that were taken back.
     pub hunks: Option<HunkReport>,
     /// What a person should know about the copy.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// Folders of dependencies that are as the agent installed them.
     pub installed: Vec<String>,
     /// How long it took.
@@ -94,16 +95,25 @@ impl Proving {
         self.pass(point)?.copies.iter().find(|copy| is(copy.tree))
     }
 
-    /// What a clean copy of this tree showed, in this run.
+    /// What a clean copy of the tree that passed showed, for this state or earlier in this run.
     #[must_use]
-    pub fn clean(&self, tree: &str) -> Option<&JudgedCopy> {
-        self.clean.iter().find(|clean| clean.tree == tree).map(|clean| &clean.copy)
+    pub fn clean_copy(&self, point: GatePoint, tree: Option<&str>) -> Option<&JudgedCopy> {
+        let again = self.copy(point, |tree| tree == JudgedTree::Again);
+        let again = again.filter(|copy| copy.verdict == CopyVerdict::Passes);
+        let now = again.or_else(|| self.copy(point, |tree| tree == JudgedTree::Final));
+        now.or_else(|| self.clean.iter().find(|clean| Some(clean.tree.as_str()) == tree).map(|clean| &clean.copy))
+    }
+
+    /// What the hidden gates showed for this state.
+    #[must_use]
+    pub fn hidden_copy(&self, point: GatePoint) -> Option<&JudgedCopy> {
+        self.copy(point, |tree| matches!(tree, JudgedTree::Hidden { .. }))
     }
 
     /// Why this project cannot be judged in a clean copy.
     #[must_use]
-    pub fn workspace_only(&self) -> Option<&str> {
-        self.workspace_only.as_deref()
+    pub fn workspace_only(&self) -> Option<&WorkspaceOnly> {
+        self.workspace_only.as_ref()
     }
 
     /// What was refused before.
@@ -149,39 +159,42 @@ impl Proving {
     }
 
     /// A copy was judged by the host.
-    pub(super) fn reported(&mut self, point: GatePoint, tree: JudgedTree, report: &JudgeReport) {
-        self.spent_ms = self.spent_ms.saturating_add(report.duration_ms);
-        self.set_baseline(report.baseline.as_deref());
-        self.unjudged = Some(UnjudgedCopy { point, tree, report: report.clone() });
+    pub(super) fn reported(&mut self, copy: UnjudgedCopy) {
+        self.spent_ms = self.spent_ms.saturating_add(copy.report.duration_ms);
+        self.set_baseline(copy.report.baseline.as_deref());
+        self.unjudged = Some(copy);
     }
 
     /// Stores what was decided about it. `tree` is the hash of the tree that passed in the workspace.
     pub(super) fn copy_judged(&mut self, judgement: &CleanJudgement, tree: Option<&str>) {
         let Some(UnjudgedCopy { point, report, .. }) = self.unjudged.take() else { return };
-        if let CleanResult::WorkspaceOnly { why } = &judgement.result {
+        if judgement.verdict == CopyVerdict::Cancelled {
+            return;
+        }
+        if let Some(why) = &judgement.workspace_only {
             self.workspace_only = Some(why.clone());
+        }
+        if judgement.drop_earlier {
+            self.clean.clear();
+            self.pass_at(point).copies.clear();
         }
         let copy = JudgedCopy {
             tree: judgement.tree,
-            result: judgement.result.clone(),
+            verdict: judgement.verdict.clone(),
             place: report.place,
             hunks: report.hunks,
             remarks: report.remarks,
             installed: report.installed,
             duration_ms: report.duration_ms,
         };
-        if let (JudgedTree::Final, Some(tree)) = (judgement.tree, tree) {
+        let has_result = matches!(copy.verdict, CopyVerdict::Passes | CopyVerdict::Disagrees { .. });
+        if let (JudgedTree::Final, Some(tree), true) = (judgement.tree, tree, has_result) {
             if self.clean.len() >= CLEAN_TREES_MAX {
                 self.clean.remove(0);
             }
             self.clean.push(CleanTree { tree: tree.to_owned(), copy: copy.clone() });
         }
         self.pass_at(point).copies.push(copy);
-        // What was said about lost tests before this was known does not count.
-        if judgement.tree == JudgedTree::Initial && judgement.names.iter().any(|gate| gate.same != SameNames::Exactly) {
-            self.clean.clear();
-            self.pass_at(point).copies.retain(|copy| copy.tree == JudgedTree::Initial);
-        }
     }
 
     fn pass_at(&mut self, point: GatePoint) -> &mut Pass {
@@ -198,13 +211,13 @@ impl Proving {
 
     pub(super) fn judged(&mut self, judgement: &ProofJudgement) {
         self.refused = judgement.findings.iter().map(|finding| finding.kind).collect();
-        self.refused_by_hidden += u32::from(self.refused.contains(&FindingKind::HiddenGate));
+        self.refused_by_hidden += u32::from(judgement.refused_by_hidden);
         if let Some(pass) = &mut self.pass {
             pass.judgement = Some(judgement.clone());
         }
     }
 
-    /// What was said about a pass says nothing about what is judged again.
+    /// The gates run again: forget the results for the old pass.
     pub(super) fn forget(&mut self) {
         self.pass = None;
         self.unjudged = None;

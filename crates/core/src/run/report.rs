@@ -205,9 +205,9 @@ pub struct CertifyReport {
     /// What the agent changed that could make the gates pass without the work, a bounded number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub opportunities: Vec<Opportunity>,
-    /// Changed files of agents and of CI, a bounded number: only named.
+    /// Changed files that instruct agents or CI, a bounded number: only named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub named: Vec<String>,
+    pub context_files: Vec<String>,
 }
 
 /// A program and its version.

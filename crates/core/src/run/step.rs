@@ -178,10 +178,10 @@ impl Turn<'_> {
             return Some(Decision::Guard(judge::guard(state, deciding)));
         }
         if state.proving.unjudged().is_some() {
-            return Some(Decision::Clean(prove::copy(state, deciding)));
+            return Some(Decision::Clean(prove::judge_copy(state, deciding)));
         }
         if state.proving.proof_is_unjudged() {
-            return Some(Decision::Proof(prove::proof(state, deciding)));
+            return Some(Decision::Proof(prove::judge_pass(state, deciding)));
         }
         match state.phase {
             Phase::AttemptEnded => Some(Decision::Attempt(Box::new(judge::attempt(state, deciding)))),
@@ -484,9 +484,8 @@ impl Turn<'_> {
         let reason = Reason { text: text::head(&reason.text, REASON_BYTES_MAX).to_owned(), ..reason };
         let (result, text) = (standing(outcome).status.name().to_owned(), reason.text.clone());
         let proof = match outcome {
-            Outcome::Verified => Some(Box::new(prove::proof_of(&self.after, true))),
-            Outcome::PassedBut | Outcome::Accepted | Outcome::Claimed => {
-                Some(Box::new(prove::proof_of(&self.after, false)))
+            Outcome::Verified | Outcome::PassedBut | Outcome::Accepted | Outcome::Claimed => {
+                Some(Box::new(prove::proof_of(&self.after, outcome)))
             }
             Outcome::Exhausted
             | Outcome::Tripped

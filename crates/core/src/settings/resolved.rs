@@ -12,6 +12,7 @@ use super::layers::{Layer, Origin};
 use super::profiles;
 use crate::agent::{AgentEnv, Permissions};
 use crate::policy::breaker::{Thresholds, Trip};
+use crate::policy::proof::FindingKind;
 use crate::policy::runaway;
 
 /// A value and where it came from.
@@ -105,6 +106,8 @@ pub struct Settings {
     pub caps: Caps,
     /// All of them as text, with their origins.
     pub resolved: Resolved,
+    /// What may speak against a pass and is accepted from the start.
+    pub accepted: Vec<FindingKind>,
     // The fields below are those of `values` that are read most often. A new setting needs no field here.
     /// How long an agent may work.
     pub timeout_ms: u64,
@@ -251,6 +254,7 @@ impl Settings {
         let values = Values::of(resolved);
         Self {
             gates: values.gate.all(),
+            accepted: values.gate.accept.iter().filter_map(|word| FindingKind::accepted_by(word)).collect(),
             breaker: values.breaker.thresholds(),
             caps: Caps::of(&values.budget),
             resolved: resolved.clone(),

@@ -131,7 +131,7 @@ fn findings(text: &str) -> Result<String, Refusal> {
         FindingKind::ALL.iter().filter(|kind| kind.may_be_accepted()).map(|kind| kind.word()).collect();
     let mut words = Vec::new();
     for word in text.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty()) {
-        if !known.contains(&word) {
+        if FindingKind::accepted_by(word).is_none() {
             return Err(Refusal::new(format!("{word:?} is nothing that can be accepted"), known.join(", ")));
         }
         words.push(word);

@@ -64,8 +64,10 @@ pub struct Certificate {
     pub strength: Option<Box<StrengthReport>>,
     /// What speaks against the pass.
     pub findings: Vec<Finding>,
-    /// What a probe cleared, or was accepted from the start.
+    /// What does not count against the pass, each with the reason.
     pub named: Vec<Finding>,
+    /// Changed files that instruct agents or CI (`AGENTS.md`, `.github/` …).
+    pub context_files: Vec<String>,
     /// What the hidden gates said; null where there were none. What they run is not written here.
     pub hidden_gates: Option<ProofHidden>,
     /// With which command a person accepted it all the same, and why; null where no person did.
@@ -156,6 +158,7 @@ impl Certificate {
             strength: proof.strength,
             findings: proof.findings,
             named: proof.named,
+            context_files: proof.context_files,
             hidden_gates: proof.hidden,
             accepted: proof.accepted,
             program: spec.program.clone(),
@@ -185,6 +188,9 @@ impl Certificate {
         }
         for finding in &self.named {
             gates.push_str(&format!("; named: {}", finding.text));
+        }
+        if !self.context_files.is_empty() {
+            gates.push_str(&format!("; changed files of agents and CI: {}", self.context_files.join(", ")));
         }
         match (&self.checkpoint, &self.tree) {
             (Some(checkpoint), Some(tree)) => {

@@ -1,9 +1,12 @@
-//! What must stand beside the word for an end: the same on every face, in files and in notifications.
-use crate::policy::proof::{Finding, FindingKind};
-use crate::run::{Outcome, ProofJudge, RunState};
+//! The qualification of an outcome, such as *in the workspace only*. Every output shows the same text.
+use crate::policy::proof::{Finding, FindingKind, NotedBecause};
+use crate::run::{Outcome, Proof, ProofJudge, RunState};
+use crate::text;
 
-/// What qualifies the end of a run; none where it is verified without a reservation, and where it is not a success at
-/// all.
+/// How much of the path of an ignored file is shown.
+const PATH_BYTES_MAX: usize = 60;
+
+/// The qualification of an end. None if the run is verified with nothing to add, or did not succeed.
 #[must_use]
 pub fn qualification(state: &RunState) -> Option<String> {
     let over = state.over.as_ref()?;
@@ -26,24 +29,42 @@ pub fn qualification(state: &RunState) -> Option<String> {
         1 => Some(format!("1 finding {word}")),
         count => Some(format!("{count} findings {word}")),
     };
-    let accept = &state.settings.shown().values.gate.accept;
-    let is_accepted = |kind: FindingKind| accept.iter().any(|word| word == kind.word());
-    let accepted = proof.named.iter().filter(|finding| is_accepted(finding.kind)).count();
-    // Most changes have some of these. They are shown with the end, and do not qualify it.
-    let is_remark = |kind: FindingKind| {
-        matches!(kind, FindingKind::GateFiles | FindingKind::OutsideLinks | FindingKind::SuspectLines)
-    };
-    let is_rest = |finding: &&Finding| !is_accepted(finding.kind) && !is_remark(finding.kind);
+    let is_accepted = |finding: &Finding| finding.because == Some(NotedBecause::Accepted);
+    let accepted = proof.named.iter().filter(|finding| is_accepted(finding)).count();
+    let is_rest = |finding: &&Finding| !is_accepted(finding) && !is_remark(finding.kind);
     let named = proof.named.iter().filter(is_rest).count();
     let parts = [
         (state.iteration == 0).then(|| "before any iteration".to_owned()),
         matches!(proof.judge, Some(ProofJudge::Workspace { .. })).then(|| "in the workspace only".to_owned()),
+        changed_ignored(state, proof),
         (!proof.weaker.is_empty()).then(|| "with weaker tests".to_owned()),
         findings(accepted, "accepted from the start"),
         findings(named, "named"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Most changes have some of these. They are shown with the end, and do not qualify it. Changed ignored files have words
+/// of their own.
+fn is_remark(kind: FindingKind) -> bool {
+    matches!(
+        kind,
+        FindingKind::GateFiles
+            | FindingKind::InstalledDependencies
+            | FindingKind::OutsideLinks
+            | FindingKind::SuspectLines
+            | FindingKind::IgnoredFiles
+    )
+}
+
+/// Changed ignored files that may have decided, with the first path.
+fn changed_ignored(state: &RunState, proof: &Proof) -> Option<String> {
+    let named = proof.named.iter().find(|finding| finding.kind == FindingKind::IgnoredFiles)?;
+    let files = &state.proving.workspace_only()?.changed_ignored;
+    let first = files.first.first().filter(|_| named.because != Some(NotedBecause::Accepted))?;
+    let more = if files.count > 1 { format!(" and {} more", files.count - 1) } else { String::new() };
+    Some(format!("with changed ignored files ({}{more})", text::one_line(first, PATH_BYTES_MAX)))
 }
 
 /// The word for an end, with what qualifies it.

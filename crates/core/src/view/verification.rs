@@ -343,6 +343,7 @@ mod tests {
             judging_seconds: 0.0,
             strength: None,
             findings: Vec::new(),
+            context_files: Vec::new(),
             named: Vec::new(),
             hidden_gates: None,
             accepted: None,

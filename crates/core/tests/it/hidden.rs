@@ -28,7 +28,7 @@ fn proof(story: &Story) -> Proof {
 fn hidden_gates_run_after_everything_else_agrees() {
     let mut story = passed(2, &[("strength", "report")]);
     assert_eq!(story.last(), "judge final");
-    story.say("clean / not-judged no_tests / clean-fail undone");
+    story.say("clean / no-probe no_tests / clean-fail undone");
     assert_eq!(story.last(), "judge {hunks:{budget_ms:29990}}");
     story.say("hunks 3 3 3");
     assert_eq!(story.last(), "judge {hidden:{in_copy:true,limit_ms:1200000}}");

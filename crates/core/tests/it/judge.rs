@@ -55,8 +55,10 @@ pub(crate) struct Judge {
     /// Trees whose clean copy did not pass; whether a failing test was not noticed in this round.
     unclean: Vec<u64>,
     canary_missed: bool,
-    /// A copy could not be made, or no agent had worked yet: the workspace decides from then on.
+    /// A copy of the initial tree said something else, or none passed before an agent worked: the workspace decides.
     workspace_only: bool,
+    /// What each gate said before iteration 1.
+    first_said: BTreeMap<u32, GateReport>,
     /// There is a hidden gate, and the tree on which it was last seen to pass.
     hidden: bool,
     hidden_on: Option<u64>,
@@ -369,17 +371,18 @@ impl Judge {
         Ok(())
     }
 
-    /// What the gates say on a copy. A copy of the initial state says what the workspace said.
+    /// What the gates say on a copy.
     fn judge_copy(&mut self, tree: JudgedTree, seed: &mut Seed) -> Answer {
-        if tree != JudgedTree::Initial && seed.one_in(8) {
-            self.workspace_only |= tree == JudgedTree::Final;
-            return Answer::Judged(Box::new(JudgeReport::not_done("no copy can be made".to_owned())));
+        if tree == JudgedTree::Initial {
+            return self.judge_initial(seed);
+        }
+        if seed.one_in(8) {
+            return self.no_copy(tree);
         }
         let passes = match tree {
             JudgedTree::Final | JudgedTree::Again => !seed.one_in(4),
-            JudgedTree::Initial => true,
             JudgedTree::Hidden { .. } => seed.one_in(2),
-            JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. } => seed.one_in(4),
+            JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. } | JudgedTree::Initial => seed.one_in(4),
         };
         match tree {
             JudgedTree::Final if !passes && !self.worked => self.workspace_only = true,
@@ -391,16 +394,71 @@ impl Judge {
             JudgedTree::Hidden { .. } => self.hidden_on = passes.then_some(self.tree),
             JudgedTree::Initial | JudgedTree::Undone | JudgedTree::Hunks { .. } => {}
         }
-        let ended = Ended::Exit(i32::from(!passes));
-        let Answer::GateEnded(report) = crate::play::gate(ended, "copy") else { return Answer::Held };
-        // The tests of the workspace, all of them passing.
-        let seen = self.tests.get(&0).copied().flatten().filter(|_| passes);
-        let tests = seen.map(|(total, skipped)| TestsSeen { passed: total - skipped, skipped, ..TestsSeen::default() });
-        let report = GateReport { tests: tests.map(Box::new), ..report };
+        let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(i32::from(!passes)), "copy") else {
+            return Answer::Held;
+        };
         let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
-        let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report, contradiction: None, same_tests: None }];
-        let gates = if tree == JudgedTree::Initial { Vec::new() } else { gates };
+        let numbers: Vec<u32> = if let JudgedTree::Hidden { .. } = tree {
+            vec![0]
+        } else {
+            self.required().into_iter().map(|(gate, _)| gate).collect()
+        };
+        let gates = numbers.into_iter().map(|gate| {
+            // The tests of the workspace, all of them passing.
+            let seen = self.tests.get(&gate).copied().flatten().filter(|_| passes);
+            let tests =
+                seen.map(|(total, skipped)| TestsSeen { passed: total - skipped, skipped, ..TestsSeen::default() });
+            let report = GateReport { tests: tests.map(Box::new), ..report.clone() };
+            JudgedGate { gate, verdict, tries: 1, report, contradiction: None, same_tests: None }
+        });
+        let gates = gates.collect();
         Answer::Judged(Box::new(JudgeReport { gates, place: place_of(tree), ..JudgeReport::default() }))
+    }
+
+    /// Nothing was judged. Of the final tree that speaks against the pass, unless no agent has worked yet.
+    fn no_copy(&mut self, tree: JudgedTree) -> Answer {
+        if tree == JudgedTree::Final && self.worked {
+            self.unclean.push(self.tree % 5);
+        } else if tree == JudgedTree::Final {
+            self.workspace_only = true;
+        }
+        let why = "no copy can be made".to_owned();
+        let is_probe = matches!(tree, JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. });
+        let why = if is_probe { NotJudged::NoProbe { why } } else { NotJudged::HostFailed { why } };
+        Answer::Judged(Box::new(JudgeReport::not_done(why)))
+    }
+
+    /// A copy of the initial state says what the workspace said. If it does not, the workspace decides from then on.
+    fn judge_initial(&mut self, seed: &mut Seed) -> Answer {
+        let is_like = !seed.one_in(3);
+        let first = |gate: u32| self.first_said.get(&gate).filter(|_| is_like);
+        let all: Option<Vec<JudgedGate>> = self
+            .required()
+            .into_iter()
+            .map(|(gate, need)| {
+                let report = first(gate).filter(|_| need == 1)?.clone();
+                let verdict = match report.ended {
+                    Ended::Exit(0) => Verdict::Pass,
+                    Ended::Exit(1) => Verdict::Fail,
+                    Ended::Exit(_) | Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => Verdict::Unverifiable,
+                };
+                Some(JudgedGate { gate, verdict, tries: 1, report, contradiction: None, same_tests: None })
+            })
+            .collect();
+        let gates = all.unwrap_or_else(|| {
+            self.workspace_only = true;
+            let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(77), "other") else { return Vec::new() };
+            let gate = |(gate, _): (u32, u32)| JudgedGate {
+                gate,
+                verdict: Verdict::Fail,
+                tries: 1,
+                report: report.clone(),
+                contradiction: None,
+                same_tests: None,
+            };
+            self.required().into_iter().map(gate).collect()
+        });
+        Answer::Judged(Box::new(JudgeReport { gates, place: JudgePlace::OwnPath, ..JudgeReport::default() }))
     }
 
     fn claimed_rightly(&self) -> Result<(), String> {
@@ -520,7 +578,11 @@ impl Judge {
             }
         }
         let Answer::GateEnded(report) = crate::play::gate(ended, said) else { return Answer::Held };
-        Answer::GateEnded(GateReport { tests: tests.map(Box::new), duration_ms: seed.below(9), ..report })
+        let report = GateReport { tests: tests.map(Box::new), duration_ms: seed.below(9), ..report };
+        if !self.worked && report.ended != Ended::ByUs {
+            self.first_said.insert(gate, report.clone());
+        }
+        Answer::GateEnded(report)
     }
 
     fn checkpoint(&mut self, name: CheckpointName, seed: &mut Seed) -> Answer {

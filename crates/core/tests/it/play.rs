@@ -359,7 +359,7 @@ fn guarded(word: &str, more: &str) -> Answer {
     Answer::Guard(Box::new(GuardReport { files, tampered, paths, restored, ..GuardReport::default() }))
 }
 
-/// `clean`, `clean-fail WORDS`, `not-judged WHY`, `hunks 30 12 9`: what the gates said on a copy.
+/// `clean`, `clean-fail WORDS`, `hunks 30 12 9`: what the gates said on a copy.
 fn judged(word: &str, more: &str) -> Answer {
     let (ended, verdict) = match word {
         "clean-fail" => (Ended::Exit(1), Verdict::Fail),
@@ -380,8 +380,33 @@ fn judged(word: &str, more: &str) -> Answer {
         not_noticed: NameList::of(["src/a.rs:40-52"].into_iter()),
     });
     let report = JudgeReport { place: JudgePlace::OwnPath, gates, hunks, duration_ms: 10, ..JudgeReport::default() };
-    let report = if word == "not-judged" { JudgeReport::not_done(more.to_owned()) } else { report };
     Answer::Judged(Box::new(report))
+}
+
+/// `judge-stopped`, `setup-failed WHY`, `no-probe WHY`, `not-judged WHY`: nothing was judged on a copy.
+fn not_judged(why: NotJudged) -> Answer {
+    Answer::Judged(Box::new(JudgeReport::not_done(why)))
+}
+
+/// `on-copy tests pass=1 fail=2 ms=9 && fail lint`: what each gate said on a copy, in the words of a gate.
+fn each_on_copy(words: &str) -> Answer {
+    let pieces = words.split(" && ").filter(|piece| !piece.is_empty()).zip(0..);
+    let gates: Vec<JudgedGate> = pieces
+        .map(|(piece, number)| {
+            let (word, more) = piece.split_once(' ').unwrap_or((piece, ""));
+            let Answer::GateEnded(report) = answer(word, more) else { panic!("no gate says {piece}") };
+            let verdict = if report.ended == Ended::Exit(0) { Verdict::Pass } else { Verdict::Fail };
+            JudgedGate { gate: number, verdict, tries: 1, report, contradiction: None, same_tests: None }
+        })
+        .collect();
+    let duration_ms = gates.iter().map(|gate| gate.report.duration_ms).sum();
+    Answer::Judged(Box::new(JudgeReport { place: JudgePlace::OwnPath, gates, duration_ms, ..JudgeReport::default() }))
+}
+
+/// The same, while files of the workspace were opened.
+fn opened(words: &str) -> Answer {
+    let Answer::Judged(report) = each_on_copy(words) else { unreachable!() };
+    Answer::Judged(Box::new(JudgeReport { place: JudgePlace::WorkspaceOpened, ..*report }))
 }
 
 /// `hidden pass fail`: what each hidden gate said, in a copy; `hidden here pass`: in the workspace itself.
@@ -444,7 +469,13 @@ fn answer(word: &str, more: &str) -> Answer {
         "certified" => certified(more),
         "tests" => tests(more),
         "tests-clean" => tests_on_copy(more),
-        "clean" | "clean-fail" | "not-judged" | "hunks" => judged(word, more),
+        "clean" | "clean-fail" | "hunks" => judged(word, more),
+        "on-copy" => each_on_copy(more),
+        "opened-workspace" => opened(more),
+        "judge-stopped" => not_judged(NotJudged::Stopped),
+        "setup-failed" => not_judged(NotJudged::SetupFailed { why: more.to_owned() }),
+        "no-probe" => not_judged(NotJudged::NoProbe { why: more.to_owned() }),
+        "not-judged" => not_judged(NotJudged::HostFailed { why: more.to_owned() }),
         "hidden" => hidden_said(more),
         "uses" => uses(more),
         "held" => Answer::Held,

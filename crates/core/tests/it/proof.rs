@@ -2,6 +2,7 @@
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::proof::RedBefore;
 use loop_core::run::*;
+use loop_core::view::{Certificate, end_words};
 
 use crate::play::Story;
 
@@ -186,7 +187,7 @@ fn a_limit_that_is_reached_after_a_pass_that_is_not_believed_says_so() {
 #[test]
 fn strength_that_is_required_and_not_shown_needs_a_person() {
     let mut story = red(&[("strength", "require")]);
-    story.say(PASS).say(CLEAN).say("not-judged no_canary_for_make / clean-fail x / hunks 1 1 1 / certified");
+    story.say(PASS).say(CLEAN).say("no-probe no_canary_for_make / clean-fail x / hunks 1 1 1 / certified");
     assert!(story.last().starts_with("END passed_but (not_proven)"), "{}", story.last());
 }
 
@@ -330,7 +331,7 @@ fn red_before_says_how_a_gate_failed_on_the_initial_tree() {
     let no_build = (RedBefore::DidNotBuild, said("red before (it did not build)"));
     assert_eq!(how("fail could not compile"), no_build);
     assert_eq!(how("tests fail=1 files=only said=a"), no_build);
-    assert_eq!(how("fail nothing to run"), (RedBefore::NoTests, said("red before (no test ran)")));
+    assert_eq!(how("fail nothing to run"), (RedBefore::NoTestResult, said("red before (no test ran)")));
 }
 
 #[test]
@@ -339,7 +340,7 @@ fn a_gate_that_shows_no_tests_was_red_before_without_tests() {
     story.say("fail / saved / agent-ok / saved-as iter-001 / changed 1 / pass / clean / clean-fail x / clean-fail x");
     story.say("hunks 1 1 1 / certified");
     let strength = story.state.over.unwrap().proof.unwrap().strength.unwrap();
-    assert_eq!(strength.red_before, RedBefore::Failed);
+    assert_eq!(strength.red_before, RedBefore::FailedWithoutTests);
 }
 
 /// Two gates, of which the first passes before iteration 1 although tests fail.
@@ -355,7 +356,7 @@ fn what_failed_under_exit_0_before_iteration_1_is_named_and_not_counted() {
     let mut story = with_known_failures();
     story.say("tests pass=2 fail=1 exit=0 said=b / tests pass=1 said=b");
     assert_eq!(story.last(), "judge final");
-    story.say("tests-clean pass=3 / clean-fail x / clean-fail x / hunks 1 1 1 / certified");
+    story.say("on-copy tests pass=3 && tests pass=1 / clean-fail x / clean-fail x / hunks 1 1 1 / certified");
     assert!(story.last().starts_with("END verified"), "{}", story.last());
     let named = story.state.over.unwrap().proof.unwrap().named;
     assert!(named[0].text.ends_with("1 test fail although it exits with 0, as before iteration 1"), "{named:?}");
@@ -406,7 +407,7 @@ fn a_pass_on_files_on_which_the_gate_failed_is_believed_only_with_a_clean_copy()
     };
     let believed = same(&[], "clean / clean-fail x / clean-fail x / hunks 1 1 1");
     assert!(believed.starts_with("END verified"), "{believed}");
-    let alone = same(&[], "not-judged no_copy_can_be_made");
+    let alone = same(&[], "not-judged no_copy_can_be_made / not-judged no_copy_can_be_made");
     assert!(alone.starts_with("END passed_but") && alone.contains("it failed on the same files before"), "{alone}");
     let chosen = same(&[("judge", "workspace")], "");
     assert!(chosen.starts_with("END verified"), "who lets only the workspace decide gets that: {chosen}");
@@ -425,23 +426,23 @@ fn a_tree_is_judged_in_a_clean_copy_once_in_a_run() {
 #[test]
 fn that_a_project_cannot_be_judged_in_a_copy_is_remembered_for_the_run() {
     let mut story = red(&[("strength", "off")]);
-    story.say(PASS).say("not-judged no_space / certified");
+    story.say(PASS).say("not-judged no_space / not-judged no_space / certified");
     assert!(story.last().starts_with("END verified"), "{}", story.last());
     let judge = story.state.over.as_ref().unwrap().proof.as_ref().unwrap().judge.clone();
     assert_eq!(judge, Some(ProofJudge::Workspace { why: "no_space".to_owned() }));
     story.say("reopened max_iterations=9");
-    assert_eq!(story.state.proving.workspace_only(), Some("no_space"));
+    assert_eq!(story.state.proving.workspace_only().map(|only| only.why.as_str()), Some("no_space"));
 }
 
 #[test]
 fn what_a_clean_copy_lacks_is_told_with_its_disagreement_and_what_it_took_from_the_agent_with_the_proof() {
-    let copy = |remark: &str, passes: bool| {
+    let copy = |remark: Remark, passes: bool| {
         let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(i32::from(!passes)), "x") else { unreachable!() };
         let tests = Some(Box::new(TestsSeen { passed: 3, ..TestsSeen::default() }));
         let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
         let report = GateReport { tests, ..report };
         let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report, contradiction: None, same_tests: None }];
-        let remarks = vec![remark.to_owned()];
+        let remarks = vec![remark];
         Answer::Judged(Box::new(JudgeReport { gates, remarks, ..JudgeReport::default() }))
     };
     let answered = |story: &mut Story, answer: Answer| {
@@ -450,13 +451,14 @@ fn what_a_clean_copy_lacks_is_told_with_its_disagreement_and_what_it_took_from_t
     };
     let mut story = red(&[("strength", "off")]);
     story.say(PASS);
-    answered(&mut story, copy(&format!("{LEFT_OUT}, because they changed since the start: 1 (local/ok)"), false));
+    let left_out = LeftOut { files: NameList::of(["local/ok"].into_iter()), changed: true, has_setup: false };
+    answered(&mut story, copy(Remark::LeftOut(left_out), false));
     story.say(SAME).say("clean-fail x / certified / saved");
-    assert!(story.last().contains("(local/ok)"), "{}", story.last());
+    assert!(story.last().contains("because they changed since the start: 1 (local/ok)"), "{}", story.last());
     let mut story = red(&[("strength", "off")]);
     story.say(PASS);
     let installed = "node_modules is as the agent installed it, because the list of dependencies changed";
-    answered(&mut story, copy(installed, true));
+    answered(&mut story, copy(Remark::Note(installed.to_owned()), true));
     story.say("certified");
     assert_eq!(story.state.over.unwrap().proof.unwrap().judge_remarks, [installed]);
 }
@@ -493,7 +495,7 @@ fn how_far_a_runner_came_that_stops_at_the_first_failure_is_not_compared() {
 /// A loop whose gate shows no tests, after an iteration and a pass that a clean copy shares.
 fn without_tests() -> Story {
     let mut story = judged(&[]);
-    story.say("fail / saved / agent-ok / saved-as iter-001 / changed 1 / pass / clean / not-judged no_runner");
+    story.say("fail / saved / agent-ok / saved-as iter-001 / changed 1 / pass / clean / no-probe no_runner");
     assert_eq!(story.last(), "judge undone");
     story
 }
@@ -545,4 +547,198 @@ fn a_runner_that_passes_without_a_test_is_named() {
     let mut story = judged(&[]);
     story.say("tests pass=0 said=a / clean / certified");
     assert_eq!(named(story), ["promise: it passes, and no test ran"]);
+}
+
+/// The text of the strength line of a run that ended.
+fn strength(story: &Story) -> String {
+    story.state.over.clone().unwrap().proof.unwrap().strength.unwrap().text()
+}
+
+#[test]
+fn a_copy_that_a_person_stopped_says_nothing_about_the_project() {
+    let mut story = red(&[]);
+    story.say(PASS).say("abort / judge-stopped");
+    assert!(story.last().starts_with("END stopped"), "{}", story.last());
+    story.say("reopened / saved").say(PASS);
+    assert_eq!(story.last(), "judge final", "it is judged in a copy as before");
+    assert_eq!(story.state.proving.workspace_only(), None);
+}
+
+#[test]
+fn a_set_up_that_fails_only_on_the_final_tree_speaks_against_the_pass() {
+    let mut story = red(&[("strength", "off")]);
+    story.say(PASS).say("setup-failed the setup command failed in the copy (exit 1)");
+    assert_eq!(story.last(), "judge initial", "does it work there?");
+    story.say(SAME);
+    assert_eq!(story.last(), "judge again");
+    story.say("setup-failed the setup command failed in the copy (exit 1) / certified / saved");
+    assert!(story.last().starts_with("agent 2.1 telling {not_proven:"), "{}", story.last());
+    assert!(story.last().contains("the setup command failed in the copy (exit 1)"), "{}", story.last());
+}
+
+#[test]
+fn a_set_up_that_fails_on_the_initial_tree_too_leaves_the_workspace_to_decide() {
+    let mut story = red(&[("strength", "off")]);
+    story.say(PASS).say("setup-failed no network / setup-failed no network / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.last());
+    assert!(story.state.proving.workspace_only().is_some_and(|only| only.why.contains("no network")));
+}
+
+#[test]
+fn a_report_that_lacks_a_required_gate_is_not_a_pass() {
+    for copy in ["on-copy", "on-copy tests pass=3"] {
+        let mut story = judged(&[("promise", ""), ("gate", "a=make a\nb=make b")]);
+        story.say("tests pass=1 fail=2 said=a / fail / saved / agent-ok / saved-as iter-001 / changed 1");
+        story.say("tests pass=3 said=b / pass").say(copy);
+        assert_eq!(story.last(), "judge initial", "{copy}");
+        story.say("on-copy tests pass=1 fail=2 said=a && fail").say(copy);
+        story.say("certified / saved");
+        assert!(story.last().starts_with("agent 2.1 telling {not_proven:"), "{copy}: {}", story.last());
+    }
+}
+
+#[test]
+fn tests_that_all_passed_before_iteration_1_are_not_called_no_tests() {
+    let mut story = judged(&[]);
+    story.say("tests pass=10 exit=1 said=a / saved / agent-ok / saved-as iter-001 / changed 1");
+    story.say("tests pass=10 said=b / tests-clean pass=10 / clean-fail x / clean-fail x / hunks 1 1 1 / certified");
+    assert!(strength(&story).starts_with("red before (its tests passed), "), "{}", strength(&story));
+}
+
+#[test]
+fn a_clean_copy_that_does_not_pass_and_is_accepted_is_the_reason_for_the_workspace_to_decide() {
+    let mut story = red(&[("accept", "clean-copy"), ("strength", "off")]);
+    story.say(PASS).say("clean-fail two_tests_fail").say(SAME).say("clean-fail two_tests_fail / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.last());
+    let judge = story.state.over.unwrap().proof.unwrap().judge;
+    let Some(ProofJudge::Workspace { why }) = judge else { panic!("{judge:?}") };
+    assert!(why.starts_with("a clean copy does not pass, which was accepted"), "{why}");
+}
+
+#[test]
+fn a_second_copy_that_opened_files_of_the_workspace_clears_nothing() {
+    let mut story = red(&[]);
+    story.say(PASS).say("clean-fail one_test_fails").say(SAME).say("opened-workspace tests pass=3");
+    assert_eq!(story.last(), "certify {iteration:1}");
+    story.say("certified / saved");
+    assert!(story.last().starts_with("agent 2.1 telling {not_proven:"), "{}", story.last());
+}
+
+#[test]
+fn a_gate_that_is_only_watched_does_not_decide_whether_a_project_can_be_judged_in_a_copy() {
+    let mut story = judged(&[("promise", ""), ("gate", "t=make test\nlint[watch]=make lint"), ("strength", "off")]);
+    story.say("tests pass=1 fail=2 said=a / fail / saved / agent-ok / saved-as iter-001 / changed 1");
+    story.say("tests pass=3 said=b / fail / clean-fail x / on-copy tests pass=1 fail=2 said=a && pass");
+    assert_eq!(story.last(), "judge again");
+}
+
+#[test]
+fn probes_that_were_not_tried_because_the_time_was_up_are_named() {
+    let mut story = red(&[("max_time", "10m")]);
+    story.say(PASS).wait(700_000).say(CLEAN).say("certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.last());
+    assert_eq!(strength(&story), "red before, canary, undo and hunks not tried (out of time)");
+}
+
+#[test]
+fn probes_that_were_not_tried_after_a_missed_one_are_named() {
+    let mut story = red(&[("max_iterations", "1")]);
+    story.say(PASS).say(CLEAN).say("clean / certified");
+    let text = "red before, canary NOT noticed, undo and hunks not tried (the canary was not noticed)";
+    assert_eq!(strength(&story), text);
+}
+
+#[test]
+fn pieces_of_the_change_for_which_no_time_is_left_are_named() {
+    let mut story = red(&[]);
+    story.say(PASS).say(CLEAN).say("on-copy tests pass=3 fail=1 ms=20000 / on-copy tests fail=3 ms=20000");
+    story.say("certified");
+    assert!(strength(&story).ends_with("undo noticed, hunks not tried (out of time)"), "{}", strength(&story));
+}
+
+#[test]
+fn only_required_gates_are_named_as_weaker_where_tests_must_be_kept() {
+    let gates = [("promise", ""), ("gate", "t=make test\nother[watch]=make other")];
+    let kept = [("require_tests_kept", "true"), ("accept", "renamed-tests"), ("judge", "workspace")];
+    let mut story = judged(&[gates[0], gates[1], kept[0], kept[1], kept[2]]);
+    story.say("tests pass=2 fail=1 said=a / tests pass=5 said=a / saved / agent-ok / saved-as iter-001 / changed 1");
+    story.say("tests pass=2 skip=1 said=b / tests pass=4 said=b / certified / saved");
+    assert!(story.last().contains("the tests are weaker: t: 0 tests were left out"), "{}", story.last());
+    assert!(!story.last().contains("other:"), "{}", story.last());
+}
+
+/// A copy of the initial tree that lacks these changed ignored files, and for that reason says something else.
+fn without_ignored(story: &mut Story, files: &[&str]) {
+    let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(1), "no module app") else { unreachable!() };
+    let gate = JudgedGate { gate: 0, verdict: Verdict::Fail, tries: 1, report, contradiction: None, same_tests: None };
+    let left_out = LeftOut { files: NameList::of(files.iter().copied()), changed: true, has_setup: false };
+    let remarks = vec![Remark::LeftOut(left_out)];
+    let report = JudgeReport { gates: vec![gate], remarks, ..JudgeReport::default() };
+    let order = story.state.main_order().unwrap().0;
+    story.wait(1).happen(9_000, Event::Answered { order, answer: Answer::Judged(Box::new(report)) });
+}
+
+#[test]
+fn changed_ignored_files_that_no_copy_has_are_named_with_every_word_for_the_end() {
+    let mut story = red(&[("strength", "off")]);
+    story.say(PASS).say("clean-fail no_module");
+    without_ignored(&mut story, &["node_modules/app/index.js", "node_modules/app/run.js"]);
+    story.say("certified");
+    let words = "verified in the workspace only, with changed ignored files (node_modules/app/index.js and 1 more)";
+    assert_eq!(end_words(&story.state).as_deref(), Some(words));
+    let text = "ignored files changed since the start and may have decided: node_modules/app/index.js, \
+                node_modules/app/run.js";
+    assert!(Certificate::of(&story.state).unwrap().words().ends_with(&format!("; named: {text}")));
+    assert_eq!(named(story), [text]);
+}
+
+#[test]
+fn changed_ignored_files_are_remembered_for_the_later_passes_of_the_run() {
+    let mut story = red(&[("require_tests_kept", "true")]);
+    story.say(PASS).say("clean-fail no_module");
+    without_ignored(&mut story, &["dist/a.js"]);
+    story
+        .say("certified weaker_makefile / saved / agent-ok / saved-as iter-002 / changed 1")
+        .say(PASS)
+        .say("certified");
+    assert!(named(story).iter().any(|text| text.ends_with("may have decided: dist/a.js")));
+}
+
+#[test]
+fn changed_ignored_files_that_are_accepted_from_the_start_are_counted_as_accepted() {
+    let mut story = red(&[("accept", "ignored-files"), ("strength", "off")]);
+    story.say(PASS).say("clean-fail no_module");
+    without_ignored(&mut story, &["dist/a.js"]);
+    story.say("certified");
+    let words = "verified in the workspace only, 1 finding accepted from the start";
+    assert_eq!(end_words(&story.state).as_deref(), Some(words));
+}
+
+#[test]
+fn a_copy_of_the_final_tree_that_cannot_be_judged_speaks_against_the_pass_where_one_of_the_initial_tree_can() {
+    let mut story = red(&[("strength", "off")]);
+    story.say(PASS).say("not-judged signal_9").say(SAME);
+    assert_eq!(story.last(), "judge again", "it may have been chance");
+    story.say("not-judged signal_9 / certified / saved");
+    assert!(story.last().contains("a clean copy of these files cannot be judged"), "{}", story.last());
+}
+
+#[test]
+fn a_copy_that_cannot_be_judged_once_is_not_called_flaky() {
+    let mut story = red(&[("strength", "off")]);
+    story.say(PASS).say("not-judged no_space").say(SAME).say(CLEAN).say("certified");
+    assert_eq!(end_words(&story.state).as_deref(), Some("verified"));
+}
+
+#[test]
+fn changed_files_of_agents_and_ci_are_in_the_certificate() {
+    let mut story = without_tests();
+    story.say("clean-fail x / hunks 1 1 1");
+    let context_files = vec!["AGENTS.md".to_owned(), ".github/workflows/ci.yml".to_owned()];
+    let answer = Answer::Certify(CertifyReport { context_files: context_files.clone(), ..CertifyReport::default() });
+    let order = story.state.main_order().unwrap().0;
+    story.wait(1).happen(9_000, Event::Answered { order, answer });
+    let certificate = Certificate::of(&story.state).unwrap();
+    assert!(certificate.words().ends_with("changed files of agents and CI: AGENTS.md, .github/workflows/ci.yml"));
+    assert_eq!(certificate.context_files, context_files);
 }

@@ -353,13 +353,18 @@ fn report_of(checkpoint: &str) -> CheckpointReport {
 /// What the gates say on a copy.
 fn judged(tree: JudgedTree, seed: &mut Seed) -> Answer {
     if seed.one_in(5) {
-        return Answer::Judged(Box::new(JudgeReport::not_done("no copy can be made".to_owned())));
+        let why = "no copy can be made".to_owned();
+        return Answer::Judged(Box::new(JudgeReport::not_done(NotJudged::HostFailed { why })));
     }
     let plain = matches!(tree, JudgedTree::Final | JudgedTree::Initial | JudgedTree::Hidden { .. });
     let passes = plain != seed.one_in(4);
     let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(i32::from(!passes)), "one") else { unreachable!() };
     let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
-    let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report, contradiction: None, same_tests: None }];
+    let gate =
+        |gate| JudgedGate { gate, verdict, tries: 1, report: report.clone(), contradiction: None, same_tests: None };
+    // Of hidden gates there is one; of others as many as any storm has.
+    let count = if let JudgedTree::Hidden { .. } = tree { 1 } else { 3 };
+    let gates = (0..count).map(gate).collect();
     Answer::Judged(Box::new(JudgeReport { gates, place: place_of(tree), ..JudgeReport::default() }))
 }
 

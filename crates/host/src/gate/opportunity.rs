@@ -46,7 +46,7 @@ pub(crate) struct ChangesSinceStart {
 pub(crate) fn with(answer: Answer, between: Option<&ChangesSinceStart>) -> Answer {
     match (answer, between.map(find)) {
         (Answer::Certify(report), Some(Ok(found))) => {
-            Answer::Certify(CertifyReport { opportunities: found.opportunities, named: found.named, ..report })
+            Answer::Certify(CertifyReport { opportunities: found.opportunities, context_files: found.named, ..report })
         }
         (answer, _) => answer,
     }

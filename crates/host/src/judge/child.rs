@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use loop_core::ids::RunId;
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::probe::failed_otherwise;
-use loop_core::run::{Gate, GateIndex, INITIAL, JudgeReport, JudgedGate, JudgedTree, RunState};
+use loop_core::run::{Gate, GateIndex, INITIAL, JudgeReport, JudgedGate, JudgedTree, NotJudged, Remark, RunState};
 use loop_core::test_output::{TestStatus, Tests};
 use loop_core::text;
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ fn run(path: &Path) -> io::Result<()> {
     let began = Instant::now();
     let request: JudgeRequest = serde_json::from_slice(&fs::read(path)?)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
-    let mut report = judge(&request, folder).unwrap_or_else(|error| JudgeReport::not_done(error.to_string()));
+    let mut report = judge(&request, folder).unwrap_or_else(|error| JudgeReport::not_done(error.not_judged()));
     report.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let mut out = io::stdout().lock();
     out.write_all(bounded(report)?.as_bytes())?;
@@ -119,9 +119,11 @@ fn judge(request: &JudgeRequest, outputs: &Path) -> Result<JudgeReport, CleanErr
     let judged = judge_copy(request.tree, &copy, &folder, &state, &mut signals);
     let (place, mut remarks, installed) = (copy.place(), copy.remarks(), copy.installed());
     if let Err(error) = copy.close() {
-        remarks.push(format!("the copy could not be removed: {error}"));
+        remarks.push(Remark::Note(format!("the copy could not be removed: {error}")));
     }
-    Ok(JudgeReport { place, remarks, installed, baseline: taken, ..judged? })
+    // What the copy does not have may be why there is no result.
+    let judged = judged.unwrap_or_else(|error| JudgeReport::not_done(error.not_judged()));
+    Ok(JudgeReport { place, remarks, installed, baseline: taken, ..judged })
 }
 
 /// What the gates say of the copy.
@@ -186,7 +188,7 @@ fn red_names(folder: &RunFolder, gate: &Gate) -> Vec<String> {
 fn canary(context: &ProbeContext<'_>, copy: &CleanCopy<'_>, signals: &mut Signals) -> Result<JudgeReport, CleanError> {
     let placed = match apply_canary(context, &probe_word()?) {
         Ok(placed) => placed,
-        Err(ProbeError::NotApplicable(why)) => return Ok(JudgeReport::not_done(why)),
+        Err(ProbeError::NotApplicable(why)) => return Ok(JudgeReport::not_done(NotJudged::NoProbe { why })),
         Err(ProbeError::Unable(error)) => return Err(error.into()),
     };
     let is_wanted = |gate: GateIndex| placed.iter().any(|placed| placed.gate == gate);
@@ -200,14 +202,15 @@ fn canary(context: &ProbeContext<'_>, copy: &CleanCopy<'_>, signals: &mut Signal
         failed_otherwise(canary, ran.run.tests.as_ref(), usual)
     });
     let gates = judged_gates(&ran);
-    Ok(JudgeReport { gates, not_done: otherwise, ..JudgeReport::default() })
+    let not_done = otherwise.map(|why| NotJudged::NoProbe { why });
+    Ok(JudgeReport { gates, not_done, ..JudgeReport::default() })
 }
 
 /// The sources of the start under the tests of now.
 fn undone(context: &ProbeContext<'_>, copy: &CleanCopy<'_>, signals: &mut Signals) -> Result<JudgeReport, CleanError> {
     match apply_undone(context) {
         Ok(()) => {}
-        Err(ProbeError::NotApplicable(why)) => return Ok(JudgeReport::not_done(why)),
+        Err(ProbeError::NotApplicable(why)) => return Ok(JudgeReport::not_done(NotJudged::NoProbe { why })),
         Err(ProbeError::Unable(error)) => return Err(error.into()),
     }
     let ran = copy.run_gates(GateRange::UpToFailure, signals, &mut |_| {})?;

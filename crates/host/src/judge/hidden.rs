@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use loop_core::policy::gate::Verdict;
-use loop_core::run::{Ended, GateReport, JudgePlace, JudgeReport, JudgedGate, Output, RunState};
+use loop_core::run::{Ended, GateReport, JudgePlace, JudgeReport, JudgedGate, Output, Remark, RunState};
 use loop_core::settings::GateSpec;
 
 use super::child::JudgeRequest;
@@ -60,7 +60,7 @@ pub(super) fn judge(
         let ran = set_up.and_then(|()| copy.run_hidden(&gates, GateRange::UpToFailure, signals));
         let (place, mut remarks) = (copy.place(), copy.remarks());
         if let Err(error) = copy.close() {
-            remarks.push(format!("the copy could not be removed: {error}"));
+            remarks.push(Remark::Note(format!("the copy could not be removed: {error}")));
         }
         (ran?, place, remarks)
     } else {

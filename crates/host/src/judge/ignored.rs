@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use loop_core::run::LEFT_OUT;
-use loop_core::text::{self, escape_path};
+use loop_core::run::{LeftOut, NameList, Remark};
+use loop_core::text::escape_path;
 use rustix::fs::{FileType, Mode, Stat, mkdirat};
 
 use super::baseline::{Baseline, NAMES_MAX};
@@ -69,7 +69,7 @@ impl Candidate {
 /// What a person should know of what was copied.
 #[derive(Debug, Default)]
 pub(super) struct IgnoredFilesCopied {
-    pub(super) remarks: Vec<String>,
+    pub(super) remarks: Vec<Remark>,
     /// Folders of dependencies that are as the agent installed them.
     pub(super) installed: Vec<String>,
 }
@@ -121,25 +121,24 @@ pub(super) fn copy_ignored(request: &IgnoredRequest<'_>) -> io::Result<IgnoredFi
         copier.all(folder, &wanted, &others)?;
     }
     if !copier.changed.is_empty() {
-        let hint = if request.setup { "" } else { "; --setup CMD can make them in the copy" };
-        remarks.push(format!("{}{hint}", left_out_remark(&copier.changed, request.baseline.is_some())));
+        remarks.push(left_out_remark(&copier.changed, request));
     }
     for folder in named.iter().take(NAMED_MAX) {
         let folder = escape_path(folder);
-        remarks.push(format!("{folder} is as the agent installed it, because the list of dependencies changed"));
+        let why = "because the list of dependencies changed";
+        remarks.push(Remark::Note(format!("{folder} is as the agent installed it, {why}")));
         came.push(folder);
     }
     if found.is_cut {
-        remarks.push(format!("of the ignored files only the first {NAMES_MAX} were looked at"));
+        remarks.push(Remark::Note(format!("of the ignored files only the first {NAMES_MAX} were looked at")));
     }
     Ok(IgnoredFilesCopied { remarks, installed: came })
 }
 
-fn left_out_remark(changed: &[Vec<u8>], known: bool) -> String {
-    let few: Vec<String> = changed.iter().take(NAMED_MAX).map(|path| text::one_line(&escape_path(path), 80)).collect();
-    let more = if changed.len() > few.len() { ", …" } else { "" };
-    let why = if known { "they changed since the start" } else { "it is not known how they were at the start" };
-    format!("{LEFT_OUT}, because {why}: {} ({}{more})", changed.len(), few.join(", "))
+fn left_out_remark(left_out: &[Vec<u8>], request: &IgnoredRequest<'_>) -> Remark {
+    let names: Vec<String> = left_out.iter().map(|path| escape_path(path)).collect();
+    let files = NameList::of(names.iter().map(String::as_str));
+    Remark::LeftOut(LeftOut { files, changed: request.baseline.is_some(), has_setup: request.setup })
 }
 
 /// The kinds of dependencies whose list changed since the start, by their folders.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, Ended, JudgeReport, JudgedTree, RunState};
+use loop_core::run::{Answer, Ended, JudgeReport, JudgedTree, NotJudged, RunState};
 use loop_core::text;
 
 use super::baseline;
@@ -42,7 +42,7 @@ pub(crate) fn start(
     tree: JudgedTree,
     containment: &mut Containment,
 ) -> Result<(Task, JudgeWork), Answer> {
-    let not_done = |why: String| Answer::Judged(Box::new(JudgeReport::not_done(why)));
+    let not_done = |why: String| Answer::Judged(Box::new(JudgeReport::not_done(NotJudged::HostFailed { why })));
     let needs_copy = !matches!(tree, JudgedTree::Hidden { in_copy: false, .. });
     let Some(checkpoint) = state.checkpoints.newest().or((!needs_copy).then_some("")) else {
         return Err(not_done("this loop keeps no checkpoints, so there is nothing to copy".to_owned()));
@@ -98,11 +98,15 @@ impl JudgeWork {
         sweep(&self.copies).ok();
         let report = report_of(&self.written, &end.ended).unwrap_or_else(|| {
             let why = match &end.ended {
-                Ended::ByUs => "it was stopped".to_owned(),
-                Ended::Exit(0) => "it wrote no report, or something else beside it".to_owned(),
+                Ended::ByUs => NotJudged::Stopped,
+                Ended::Exit(0) => {
+                    let why = "it wrote no report, or something else beside it".to_owned();
+                    NotJudged::HostFailed { why }
+                }
                 Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => {
                     let said = text::clean(&end.stderr_end);
-                    format!("{}: {}", end.ended.brief(), text::tail(said.trim(), WHY_BYTES_MAX))
+                    let why = format!("{}: {}", end.ended.brief(), text::tail(said.trim(), WHY_BYTES_MAX));
+                    NotJudged::HostFailed { why }
                 }
             };
             JudgeReport { duration_ms: end.duration_ms, ..JudgeReport::not_done(why) }

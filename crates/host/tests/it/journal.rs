@@ -202,7 +202,7 @@ fn verified_without_passing_gates_or_without_a_proof_is_damage_also_with_right_h
     let line = usize::try_from(end.seq).unwrap() + 1;
     let is_end = |text: &str| text.contains("\"concluded\"");
     type Change<'a> = &'a dyn Fn(&str) -> String;
-    let cases: [(Change<'_>, &str); 4] = [
+    let cases: [(Change<'_>, &str); 5] = [
         (
             &|text| text.replace("\"try\":\"pass\",\"verdict\":\"pass\"", "\"try\":\"fail\",\"verdict\":\"fail\""),
             "it says verified, and the gates before it do not pass",
@@ -223,6 +223,10 @@ fn verified_without_passing_gates_or_without_a_proof_is_damage_also_with_right_h
         (
             &|text| if is_end(text) { text.replacen("\"sha256\":\"", "\"sha256\":\"0", 1) } else { text.to_owned() },
             "it says verified with a proof of other gates than those before it",
+        ),
+        (
+            &|text| text.replace("{\"proof\":{}}", "{\"proof\":{\"result\":\"refused\"}}"),
+            "it says verified, and the decision about the pass before it does not",
         ),
     ];
     for (change, why) in cases {

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use loop_core::run::INITIAL;
+use loop_core::run::{INITIAL, Remark};
 use loop_core::view::WorkspaceNow;
 use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW, fstat, unlinkat, utimensat};
 
@@ -190,7 +190,7 @@ impl<'a> CleanCopy<'a> {
                 },
             )?;
             self.contents.variables = home.variables;
-            self.contents.remarks.extend(home.remarks);
+            self.contents.remarks.extend(home.remarks.into_iter().map(Remark::Note));
         }
         Ok(())
     }

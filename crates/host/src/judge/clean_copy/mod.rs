@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use loop_core::run::JudgePlace;
+use loop_core::run::{JudgePlace, Remark};
 use loop_core::view::WorkspaceNow;
 
 pub use request::CleanError;
@@ -79,7 +79,7 @@ enum Watch {
 #[derive(Debug, Default)]
 struct CopyContents {
     variables: Vec<(String, OsString)>,
-    remarks: Vec<String>,
+    remarks: Vec<Remark>,
     installed: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl CleanCopy<'_> {
     }
 
     /// What a person should know about it.
-    pub(crate) fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<Remark> {
         self.contents.remarks.iter().take(REMARKS_MAX).cloned().collect()
     }
 

@@ -2,7 +2,7 @@
 use std::io;
 use std::path::Path;
 
-use loop_core::run::RunState;
+use loop_core::run::{NotJudged, RunState};
 use thiserror::Error;
 
 use crate::checkpoint::CheckpointContext;
@@ -112,9 +112,23 @@ pub enum CleanError {
     /// The folder for the copy cannot be used.
     #[error("{0}")]
     Folder(String),
+    /// The setup command failed in the copy.
+    #[error("{0}")]
+    SetupFailed(String),
     /// Something else failed.
     #[error("{0}")]
     Unable(String),
+}
+
+impl CleanError {
+    /// As a report has it.
+    pub(crate) fn not_judged(self) -> NotJudged {
+        match self {
+            Self::Stopped => NotJudged::Stopped,
+            Self::SetupFailed(why) => NotJudged::SetupFailed { why },
+            Self::Gone(why) | Self::Folder(why) | Self::Unable(why) => NotJudged::HostFailed { why },
+        }
+    }
 }
 
 impl From<io::Error> for CleanError {

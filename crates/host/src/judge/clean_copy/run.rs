@@ -81,7 +81,7 @@ impl CleanCopy<'_> {
             return Ok(());
         }
         let why = format!("the setup command failed in the copy ({}): {}", report.ended.brief(), report.excerpt);
-        Err(CleanError::Unable(text::one_line(&why, 400)))
+        Err(CleanError::SetupFailed(text::one_line(&why, 400)))
     }
 
     fn runner<'b>(&'b self, settings: &Settings, signals: &'b mut Signals) -> Result<GateRunner<'b>, CleanError> {
@@ -195,7 +195,7 @@ impl CleanCopy<'_> {
         let is_initial = memory.earlier.is_none();
         let in_brackets = !seen.missing.is_nothing() && seen.missing_without_brackets.is_nothing();
         let decides = is_initial || (in_brackets && run.verdict == Verdict::Pass);
-        if gate.names().is_some() || !decides {
+        if gate.test_set().is_some() || !decides {
             return Ok(None);
         }
         Ok(judge()?.tests.and_then(|second| tests.same_names(&second)))

@@ -3,7 +3,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use loop_core::policy::probe::{
-    ChangedFile, FileRole, LineChange, Hunk, TreeVersion, first_test_line, in_order, is_worth_trying, join_near,
+    ChangedFile, FileRole, Hunk, LineChange, TreeVersion, first_test_line, in_order, is_worth_trying, join_near,
     role_of,
 };
 use loop_core::run::{HunkReport, NameList};

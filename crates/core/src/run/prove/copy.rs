@@ -1,0 +1,230 @@
+//! What the gates said on a copy, as a decision.
+use super::{clean_copy, required};
+use crate::machine::Deciding;
+use crate::policy::gate::Verdict;
+use crate::run::judge::says_nothing;
+use crate::run::judge_report::{JudgePlace, JudgeReport, JudgedGate, JudgedTree, LeftOut, NotJudged, Remark};
+use crate::run::judgement::{CleanJudgement, CopyVerdict, TestSetStability, WorkspaceOnly};
+use crate::run::kept_tests::lost_on_copy;
+use crate::run::proving::UnjudgedCopy;
+use crate::run::state::RunState;
+use crate::test_output::SameNames;
+use crate::text::NameList;
+
+const OPENED: &str =
+    "files of the workspace were opened while the gates ran in a copy, for example by a container that mounts it";
+
+/// What the gates said on a copy.
+pub(in crate::run) fn judge_copy(state: &RunState, deciding: &Deciding) -> CleanJudgement {
+    let nothing = CleanJudgement {
+        tree: JudgedTree::Final,
+        verdict: CopyVerdict::Cancelled,
+        stability: Vec::new(),
+        workspace_only: None,
+        drop_earlier: false,
+    };
+    let Some(unjudged) = state.proving.unjudged() else { return nothing };
+    let (tree, report) = (unjudged.tree, &unjudged.report);
+    if report.not_done.is_some() && unjudged.cancelled.is_some_and(says_nothing) {
+        return CleanJudgement { tree, ..nothing };
+    }
+    let verdict = verdict(state, unjudged, deciding);
+    let stability = learned_stability(state, tree, &report.gates);
+    let drop_earlier = tree == JudgedTree::Initial && stability.iter().any(|gate| gate.same != SameNames::Exactly);
+    let workspace_only = workspace_only(state, unjudged, &verdict);
+    CleanJudgement { tree, verdict, stability, workspace_only, drop_earlier }
+}
+
+fn verdict(state: &RunState, unjudged: &UnjudgedCopy, deciding: &Deciding) -> CopyVerdict {
+    let report = &unjudged.report;
+    match (&report.not_done, unjudged.tree) {
+        (Some(NotJudged::NoProbe { why }), JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. }) => {
+            CopyVerdict::NoProbe { why: why.clone() }
+        }
+        (Some(NotJudged::SetupFailed { why }), JudgedTree::Final | JudgedTree::Again) => {
+            CopyVerdict::Disagrees { what: why.clone() }
+        }
+        (Some(NotJudged::SetupFailed { why }), JudgedTree::Initial) => {
+            CopyVerdict::UnlikeBaseline { what: why.clone() }
+        }
+        (Some(why), _) => CopyVerdict::NotDone { why: why.words().to_owned() },
+        (None, JudgedTree::Hidden { .. }) => hidden_verdict(state, &report.gates),
+        (None, _) if report.place == JudgePlace::WorkspaceOpened => CopyVerdict::NotDone { why: OPENED.to_owned() },
+        (None, JudgedTree::Initial) => compare_with_baseline(state, &report.gates),
+        (None, JudgedTree::Final | JudgedTree::Again) => {
+            with_left_out(final_tree(state, &report.gates, deciding), report)
+        }
+        (None, JudgedTree::Canary) => canary_verdict(state, &report.gates),
+        (None, JudgedTree::Undone) => verdict_on(state, &report.gates),
+        (None, JudgedTree::Hunks { .. }) => match report.hunks {
+            Some(_) => CopyVerdict::Passes,
+            None => CopyVerdict::NotDone { why: "nothing was reported".to_owned() },
+        },
+    }
+}
+
+/// Why the workspace decides from now on: this project cannot be judged in a copy.
+fn workspace_only(state: &RunState, unjudged: &UnjudgedCopy, verdict: &CopyVerdict) -> Option<WorkspaceOnly> {
+    let report = &unjudged.report;
+    let was_opened = report.not_done.is_none() && report.place == JudgePlace::WorkspaceOpened;
+    let worked = state.iteration > 0;
+    let final_has_result = || {
+        let clean = clean_copy(state, unjudged.point);
+        clean.is_some_and(|copy| !matches!(copy.verdict, CopyVerdict::NotDone { .. }))
+    };
+    let why = match (unjudged.tree, verdict) {
+        // Before any iteration the tree is the initial one: nothing else is there to compare with.
+        (JudgedTree::Final, CopyVerdict::Disagrees { what }) if !worked => {
+            format!("the gates pass in the workspace and not in a clean copy: {what}")
+        }
+        (JudgedTree::Final, CopyVerdict::NotDone { why }) if !worked || was_opened => why.clone(),
+        (JudgedTree::Initial, CopyVerdict::UnlikeBaseline { what }) if report.not_done.is_some() => {
+            format!("also on the initial state, {what}")
+        }
+        (JudgedTree::Initial, CopyVerdict::UnlikeBaseline { what }) => {
+            // Most often something that is ignored is missing in the copy: that comes first.
+            let remark = report.remarks.first().map(|remark| format!("{}; ", remark.words())).unwrap_or_default();
+            format!("{remark}a clean copy of the initial state says something else than the workspace did: {what}")
+        }
+        (JudgedTree::Initial, CopyVerdict::NotDone { why }) if was_opened || !final_has_result() => why.clone(),
+        _ => return None,
+    };
+    let changed_ignored = if worked { changed_ignored(state, unjudged) } else { NameList::default() };
+    Some(WorkspaceOnly { why, changed_ignored })
+}
+
+/// Ignored files that changed since the start, so that the copies do not have them.
+fn changed_ignored(state: &RunState, unjudged: &UnjudgedCopy) -> NameList {
+    let of_final = || {
+        let copy = state.proving.copy(unjudged.point, |tree| tree == JudgedTree::Final)?;
+        copy.remarks.iter().find_map(Remark::left_out)
+    };
+    let left_out = unjudged.report.left_out().or_else(of_final).filter(|left_out| left_out.changed);
+    left_out.map(|left_out: &LeftOut| left_out.files.clone()).unwrap_or_default()
+}
+
+/// What this copy shows about each gate: does it run the same tests on every run? On the final tree a 'no' is not stored,
+/// because the agent may have caused it.
+fn learned_stability(state: &RunState, tree: JudgedTree, gates: &[JudgedGate]) -> Vec<TestSetStability> {
+    let learned = gates.iter().filter_map(|judged| {
+        let (known, same) = (state.gates.get(judged.gate)?.test_set(), judged.same_tests?);
+        let is_news = match tree {
+            JudgedTree::Initial => matches!(known, None | Some(SameNames::Exactly)) && known != Some(same),
+            JudgedTree::Final | JudgedTree::Again => known.is_none() && same != SameNames::No,
+            JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. } | JudgedTree::Hidden { .. } => false,
+        };
+        is_news.then_some(TestSetStability { gate: judged.gate, same })
+    });
+    learned.collect()
+}
+
+/// The clean copy of the tree that passed: by exit codes, by what the output says about tests, and by their names.
+fn final_tree(state: &RunState, gates: &[JudgedGate], deciding: &Deciding) -> CopyVerdict {
+    let by_verdict = verdict_on(state, gates);
+    if by_verdict != CopyVerdict::Passes {
+        return by_verdict;
+    }
+    let lost = on_required(state, gates).find_map(|judged| {
+        let what = lost_on_copy(state, judged, deciding)?;
+        Some(format!("{}: {what}", name_of(state, judged)))
+    });
+    lost.map_or(CopyVerdict::Passes, |what| CopyVerdict::Disagrees { what })
+}
+
+fn on_required<'a>(state: &'a RunState, gates: &'a [JudgedGate]) -> impl Iterator<Item = &'a JudgedGate> {
+    gates.iter().filter(|judged| required(state).any(|(number, _)| number == judged.gate))
+}
+
+/// A required gate that the report lacks.
+fn lacking<'a>(state: &'a RunState, gates: &[JudgedGate]) -> Option<&'a str> {
+    let mut lacking = required(state).filter(|(number, _)| !gates.iter().any(|judged| judged.gate == *number));
+    lacking.next().map(|(_, gate)| gate.spec().name.as_str())
+}
+
+fn incomplete(name: &str) -> CopyVerdict {
+    CopyVerdict::NotDone { why: format!("its report has nothing about the gate {name}") }
+}
+
+fn verdict_on(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
+    let failed = on_required(state, gates).find(|judged| judged.verdict != Verdict::Pass);
+    match (failed, lacking(state, gates)) {
+        (Some(judged), _) => CopyVerdict::Disagrees { what: failure_text(state, judged) },
+        (None, Some(name)) => incomplete(name),
+        (None, None) => CopyVerdict::Passes,
+    }
+}
+
+/// With an added failing test: every gate that has one must fail. Only these gates are in the report.
+fn canary_verdict(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
+    if on_required(state, gates).any(|judged| judged.verdict == Verdict::Pass) {
+        return CopyVerdict::Passes;
+    }
+    match on_required(state, gates).next() {
+        Some(judged) => CopyVerdict::Disagrees { what: failure_text(state, judged) },
+        None => CopyVerdict::NotDone { why: "nothing was reported".to_owned() },
+    }
+}
+
+/// What the hidden gates said, without their names: this is in the journal.
+fn hidden_verdict(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
+    let all = state.proving.hidden().map_or(0, |hidden| hidden.count);
+    let name = |judged: &JudgedGate| match all {
+        1 => "the hidden gate".to_owned(),
+        _ => format!("hidden gate {} of {all}", judged.gate + 1),
+    };
+    let not_passed = gates.iter().find(|judged| judged.verdict != Verdict::Pass);
+    match not_passed {
+        Some(judged) if judged.verdict == Verdict::Fail => {
+            CopyVerdict::Disagrees { what: format!("{} does not pass", name(judged)) }
+        }
+        Some(judged) => CopyVerdict::NotDone { why: format!("{} could not be run", name(judged)) },
+        None if u32::try_from(gates.len()).ok() == Some(all) => CopyVerdict::Passes,
+        None => CopyVerdict::NotDone { why: "not all of them were run".to_owned() },
+    }
+}
+
+/// Adds the list of left-out files to the reason: a missing file may explain the failure.
+fn with_left_out(verdict: CopyVerdict, report: &JudgeReport) -> CopyVerdict {
+    let left_out = report.remarks.iter().find(|remark| remark.left_out().is_some());
+    match (verdict, left_out) {
+        (CopyVerdict::Disagrees { what }, Some(left_out)) => {
+            CopyVerdict::Disagrees { what: format!("{what} ({})", left_out.words()) }
+        }
+        (verdict, _) => verdict,
+    }
+}
+
+/// Whether a clean copy of the initial tree says what the workspace said before iteration 1. Gates that are only watched
+/// do not decide.
+fn compare_with_baseline(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
+    if let Some(name) = lacking(state, gates) {
+        return incomplete(name);
+    }
+    let differs = on_required(state, gates).find(|judged| {
+        // A gate that chooses other tests each time is not compared by them.
+        let chooses = judged.same_tests == Some(SameNames::No);
+        let first = state.gates.get(judged.gate).and_then(|gate| gate.first_round());
+        !first.is_some_and(|first| {
+            if chooses { first.verdict == judged.verdict } else { first.is_like(judged.verdict, &judged.report) }
+        })
+    });
+    match differs {
+        None => CopyVerdict::LikeBaseline,
+        Some(judged) => CopyVerdict::UnlikeBaseline { what: failure_text(state, judged) },
+    }
+}
+
+fn name_of(state: &RunState, judged: &JudgedGate) -> String {
+    state.gates.get(judged.gate).map(|gate| gate.spec().name.clone()).unwrap_or_default()
+}
+
+/// What a gate said on a copy, in a line.
+fn failure_text(state: &RunState, judged: &JudgedGate) -> String {
+    let name = name_of(state, judged);
+    let ended = judged.report.ended.brief();
+    if let Some(contradiction) = judged.contradiction {
+        return format!("{name} ({ended}): {}", contradiction.words());
+    }
+    let line = judged.report.excerpt.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    format!("{name} ({ended}): {}", crate::text::one_line(line, 200))
+}
