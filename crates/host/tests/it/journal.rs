@@ -225,7 +225,11 @@ fn verified_without_passing_gates_or_without_a_proof_is_damage_also_with_right_h
             "it says verified with a proof of other gates than those before it",
         ),
         (
-            &|text| text.replace("{\"proof\":{}}", "{\"proof\":{\"result\":\"refused\"}}"),
+            &|text| {
+                let is_verified = !text.contains("\"result\":");
+                let refused = "\"decided\":{\"proof\":{\"result\":\"refused\",";
+                if is_verified { text.replace("\"decided\":{\"proof\":{", refused) } else { text.to_owned() }
+            },
             "it says verified, and the decision about the pass before it does not",
         ),
     ];
