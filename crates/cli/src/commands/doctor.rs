@@ -62,8 +62,12 @@ fn checkpoints(context: &Context) -> Finding {
         choose(CheckpointBackend::Auto, &here).map_or(("none", None), |chosen| (chosen.backend, chosen.why));
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     let kept = text::size(bytes_of(&context.home.checkpoints()));
-    let finding =
-        finding("checkpoints", Health::Fine, format!("{backend} in this folder{why}; those of all loops take {kept}"));
+    let place = match backend {
+        "none" => "none can be taken of this folder",
+        "btrfs" => "as btrfs snapshots of this folder",
+        _ => "in a git store of loop's own",
+    };
+    let finding = finding("checkpoints", Health::Fine, format!("{place}{why}; those of all loops take {kept}"));
     if backend == "none" { finding.next("no iteration can be rolled back: commit your work first") } else { finding }
 }
 

@@ -1,16 +1,21 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
+use loop_core::policy::proof::FindingKind;
 use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::{Best, Outcome, Proof, ProofJudge, ReasonCode, RunState};
-use loop_core::settings::UNLIMITED;
+use loop_core::settings::{OnTamper, UNLIMITED};
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{BreakerView, Claims, qualification};
+use loop_core::view::{BreakerView, Claims, Record, qualification};
 
-use super::monitor;
 use super::printer::{Loudness, Paint, Printer};
+use super::wrap::labelled;
+use super::{monitor, sentences};
+
+/// In which column the values of the last lines begin.
+const COLUMN: usize = 12;
 
 /// The end for people.
-pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer: Printer) -> String {
+pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer: Printer) -> String {
     let (Some(spec), Some(over), Some(standing)) = (&state.spec, &state.over, state.standing()) else {
         return String::new();
     };
@@ -35,24 +40,14 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     if printer.loudness == Loudness::Quiet {
         return head;
     }
-    let gates = state.gates.iter().map(|gate| {
-        let said = gate.last().map_or_else(
-            || "never ran".to_owned(),
-            |last| {
-                format!(
-                    "{} ({}, {})",
-                    last.verdict.name(),
-                    last.report.ended.brief(),
-                    time::spaced(last.report.duration_ms)
-                )
-            },
-        );
-        let watched = if gate.is_required() { "" } else { " · only watched" };
-        format!("  {:<10}{said}{watched}\n", gate.spec().name)
-    });
+    let gates = state
+        .gates
+        .iter()
+        .map(|gate| labelled(&gate.spec().name, COLUMN, &sentences::gate_words(gate, state, sentences::Took::Shown)));
     let weaker = over.proof.iter().flat_map(|proof| &proof.weaker);
-    let weaker = weaker.map(|how| format!("  weaker    {}\n", text::one_line(how, 160))).collect::<String>();
-    let proof = over.proof.as_deref().map(proof_lines).unwrap_or_default();
+    let weaker = weaker.map(|how| labelled("weaker", COLUMN, &text::one_line(how, 160))).collect::<String>();
+    let proof = over.proof.as_deref().map(|proof| proof_lines(proof, state)).unwrap_or_default();
+    let restored = record.restored().map(|row| labelled("restored", COLUMN, &text::one_line(&row.words(), 300)));
     let id = &spec.id;
     let done = state.iterations_done();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
@@ -70,9 +65,10 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     let qualified = qualification(state).map_or_else(String::new, |words| format!(", {words}"));
     let changes = if spec.has_checkpoints() { changes } else { "not measured (no checkpoints)" };
     format!(
-        "{head}{}{weaker}{proof}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({}){qualified}\n{next}",
+        "{head}{}{weaker}{proof}{}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({}){qualified}\n{next}",
         gates.collect::<String>(),
-        claims_and_limits(state, claims),
+        restored.collect::<String>(),
+        claims_and_limits(state, record.claims()),
         cost(state),
         time::spaced(state.active_ms(state.now)),
         standing.status.name(),
@@ -81,36 +77,39 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
 }
 
 /// Where the pass was judged, how strong the gates are, and what else is named.
-fn proof_lines(proof: &Proof) -> String {
+fn proof_lines(proof: &Proof, state: &RunState) -> String {
     let mut text = String::new();
+    let mut line = |label: &str, value: &str| text.push_str(&labelled(label, COLUMN, value));
     let spent = match proof.judging_ms {
         0 => String::new(),
         spent => format!(" · copies and probes took {}", time::spaced(spent)),
     };
     match &proof.judge {
-        Some(ProofJudge::CleanCopy { .. }) => text.push_str(&format!("  judged    again in a clean copy{spent}\n")),
+        Some(ProofJudge::CleanCopy { .. }) => line("judged", &format!("again in a clean copy{spent}")),
         Some(ProofJudge::Workspace { why }) => {
-            text.push_str(&format!("  judged    only in the workspace: {}{spent}\n", text::one_line(why, 160)));
+            line("judged", &format!("only in the workspace: {}{spent}", text::one_line(why, 160)));
         }
         None if proof.judging_ms > 0 => {
-            text.push_str(&format!("  judging   {} for clean copies and probes\n", time::spaced(proof.judging_ms)));
+            line("judging", &format!("{} for clean copies and probes", time::spaced(proof.judging_ms)));
         }
         None => {}
     }
     if let Some(hidden) = proof.hidden {
-        text.push_str(&format!("  hidden    {}\n", hidden.words()));
+        line("hidden", &hidden.words());
     }
     for remark in &proof.judge_remarks {
-        text.push_str(&format!("  copy      {}\n", text::one_line(remark, 160)));
+        line("copy", &text::one_line(remark, 160));
     }
     if let Some(strength) = &proof.strength {
-        text.push_str(&format!("  strength  {}\n", text::one_line(&strength.text(), 300)));
+        line("strength", &text::one_line(&strength.text(), 300));
     }
     for finding in &proof.findings {
-        text.push_str(&format!("  against   {}\n", text::one_line(&finding.text, 200)));
+        line("against", &text::one_line(&finding.text, 200));
     }
+    let accept = &state.settings.shown().values.gate.accept;
     for finding in &proof.named {
-        text.push_str(&format!("  named     {}\n", text::one_line(&finding.text, 200)));
+        let is_accepted = accept.iter().any(|word| word == finding.kind.word());
+        line(if is_accepted { "accepted" } else { "named" }, &text::one_line(&finding.text, 200));
     }
     text
 }
@@ -162,24 +161,47 @@ pub(crate) fn known_cost(state: &RunState) -> Option<String> {
     (!known.is_empty()).then(|| known.join(", "))
 }
 
-/// Two commands: one for details, and the next one.
+/// Commands: one for details, and the next ones.
 fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
-    let second = match outcome {
-        Outcome::Verified => format!("verify:     loop verify {id}"),
-        Outcome::PassedBut => format!(
-            "look:       loop history {id} --diff initial..{}\naccept:     loop accept {id}   (when you have looked at it)\nnext:       {}",
-            state.checkpoints.newest().unwrap_or("initial"),
-            next_command(state, id)
-        ),
-        Outcome::Accepted | Outcome::Claimed | Outcome::Cancelled => format!("remove:     loop rm {id}"),
+    let mut lines = vec![("details", format!("loop history {id} --verbose"))];
+    match outcome {
+        Outcome::Verified if state.has_checkpoints() => lines.push(("verify", format!("loop verify {id}"))),
+        Outcome::PassedBut => {
+            lines.extend(looks(state, id));
+            lines.push(("next", next_command(state, id)));
+        }
+        Outcome::Verified | Outcome::Accepted | Outcome::Claimed | Outcome::Cancelled => {
+            lines.push(("remove", format!("loop rm {id}")));
+        }
         Outcome::Exhausted
         | Outcome::Tripped
         | Outcome::Blocked
         | Outcome::Tampered
         | Outcome::Stopped
-        | Outcome::Unable => format!("next:       {}", next_command(state, id)),
-    };
-    format!("details:    loop history {id} --verbose\n{second}\n")
+        | Outcome::Unable => lines.push(("next", next_command(state, id))),
+    }
+    lines.iter().map(|(name, command)| format!("{:<12}{command}\n", format!("{name}:"))).collect()
+}
+
+/// How a person looks at a pass that was not believed, lets it be judged again, or accepts it as it is.
+pub(crate) fn looks(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
+    let Some(over) = state.over.as_ref().filter(|over| over.outcome == Outcome::PassedBut) else { return Vec::new() };
+    let mut lines = Vec::new();
+    if let Some(newest) = state.checkpoints.newest().filter(|_| state.iteration > 0) {
+        lines.push(("look", format!("loop history {id} --diff initial..{newest}")));
+    }
+    let kinds: Vec<FindingKind> =
+        over.proof.iter().flat_map(|proof| &proof.findings).map(|finding| finding.kind).collect();
+    if !kinds.is_empty() && kinds.iter().all(|kind| kind.may_be_accepted()) {
+        let before = state.settings.shown().values.gate.accept.iter().map(String::as_str);
+        let mut words: Vec<&str> = before.chain(kinds.iter().map(|kind| kind.word())).collect();
+        words.sort_unstable();
+        words.dedup();
+        let words = words.join(",");
+        lines.push(("again", format!("loop resume {id} --accept {words}   (if that is right: it is judged again)")));
+    }
+    lines.push(("accept", format!("loop accept {id}   (as it is, not verified)")));
+    lines
 }
 
 /// The command that resumes a run in a way that can succeed. The text after three blanks is a remark.
@@ -213,7 +235,7 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
         }
         ReasonCode::SafetyCompletion => format!("loop resume {id} --no-strict-completion   (to believe it)"),
         ReasonCode::AgentBlocked => inject,
-        ReasonCode::Tamper => format!("loop resume {id} --on-tamper restore"),
+        ReasonCode::Tamper => after_tamper(state, id),
         ReasonCode::Question => format!("loop resume {id} --on-question decide"),
         ReasonCode::GateUnverifiable => format!("loop resume {id}   (when the promise can be run)"),
         ReasonCode::HostFailure => format!("loop resume {id}   (when that is fixed)"),
@@ -222,6 +244,23 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
             format!("loop resume {id}")
         }
     }
+}
+
+/// What the person says about a protected file: the agent may change it, or it is restored from now on.
+fn after_tamper(state: &RunState, id: &str) -> String {
+    match state.guard.asks() {
+        Some(path) => format!("loop resume {id} --allow {}   (if the agent may change it)", quoted(path)),
+        None if state.settings.shown().values.guard.on_tamper == OnTamper::Stop => {
+            format!("loop resume {id} --on-tamper restore")
+        }
+        None => format!("loop inject {id} '…' && loop resume {id}"),
+    }
+}
+
+/// A path as a word for a shell.
+fn quoted(path: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-/+@".contains(letter);
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// Resumes with the limit raised that was reached.
