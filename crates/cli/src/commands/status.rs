@@ -94,9 +94,11 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     let mut text = rows_table(std::slice::from_ref(&row));
     let whole = Some(row.status_words()).filter(|whole| !text.contains(whole));
     let mut detail = |name: &str, value: &str| match name {
-        // Sentences. Whatever has a command to copy stays in one line.
-        "status" | "proof" | "weaker" | "restored" | "ended" => text.push_str(&labelled(name, COLUMN, value)),
-        _ => text.push_str(&format!("  {name:<11}{value}\n")),
+        // What has a command or a path to copy stays in one line.
+        "task" | "workspace" | "now" | "asked" | "waits" | "asks" | "look" | "again" | "accept" | "next" | "files" => {
+            text.push_str(&format!("  {name:<11}{value}\n"));
+        }
+        _ => text.push_str(&labelled(name, COLUMN, value)),
     };
     whole.iter().for_each(|whole| detail("status", whole));
     detail("task", &row.goal);
@@ -187,6 +189,9 @@ fn proof_and_checkpoints(state: &RunState, id: &str) -> Vec<(&'static str, Strin
     if let Some(proof) = Certificate::of(state) {
         lines.push(("proof", proof.words()));
         lines.extend(proof.weaker.iter().map(|how| ("weaker", loop_core::text::clean(how.as_bytes()))));
+        let more = state.over.iter().filter_map(|over| over.proof.as_deref());
+        // What speaks against it stands with the proof already.
+        lines.extend(more.flat_map(|proof| summary::proof_lines(proof, state)).filter(|(name, _)| *name != "against"));
         let verified = proof.verified && proof.findings.is_empty() && proof.accepted.is_none();
         if verified && proof.checkpoint.is_some() {
             lines.push(("verify", format!("loop verify {id}")));

@@ -21,6 +21,7 @@ use super::diff::brief;
 use super::monitor::{self, Monitor};
 use super::outbox::{Outbox, To};
 use super::printer::{Loudness, Paint, Printer};
+use super::wrap::hanging;
 use super::{now, sentences, summary};
 
 /// How much of the output of a gate that failed is read for the one line that is shown.
@@ -110,6 +111,8 @@ impl Live {
     fn line(&mut self, paint: Option<Paint>, line: &str) {
         self.clear();
         let line = text::clean(line.as_bytes());
+        let width = loop_host::terminal::columns(std::io::stderr()).filter(|_| self.printer.live);
+        let line = width.map_or_else(|| line.clone(), |width| hanging(&line, 9, width));
         let line = paint.map_or_else(|| line.clone(), |paint| self.printer.paint_progress(paint, &line));
         let at = if self.printer.live { String::new() } else { clock_time(self.now_wall_ms) };
         self.show(&format!("{at}{line}\n"));

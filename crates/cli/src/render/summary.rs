@@ -1,5 +1,5 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
-use loop_core::policy::proof::FindingKind;
+use loop_core::policy::proof::{FindingKind, FindingWeight};
 use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::{Best, Outcome, Proof, ProofJudge, ReasonCode, RunState};
 use loop_core::settings::{OnTamper, UNLIMITED};
@@ -7,8 +7,8 @@ use loop_core::text;
 use loop_core::time;
 use loop_core::view::{BreakerView, Claims, Record, qualification};
 
-use super::printer::{Loudness, Paint, Printer};
-use super::wrap::labelled;
+use super::printer::{Loudness, Paint, Printer, stdout_is_terminal, text_width};
+use super::wrap::{hanging, labelled};
 use super::{monitor, sentences};
 
 /// In which column the values of the last lines begin.
@@ -34,8 +34,14 @@ pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer:
     let reason = text::clean(over.reason.text.as_bytes());
     // "stopped by Ctrl-C" says it already.
     let head = match reason.strip_prefix(&word) {
+        Some(rest) => format!("{word}{rest}"),
+        None => format!("{word}: {reason}"),
+    };
+    // One line in files and logs, where programs look for it.
+    let head = if stdout_is_terminal() { hanging(&head, 2, text_width()) } else { head };
+    let head = match head.strip_prefix(&word) {
         Some(rest) => format!("{}{rest}\n", printer.paint(paint, &word)),
-        None => format!("{}: {reason}\n", printer.paint(paint, &word)),
+        None => format!("{head}\n"),
     };
     if printer.loudness == Loudness::Quiet {
         return head;
@@ -47,6 +53,7 @@ pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer:
     let weaker = over.proof.iter().flat_map(|proof| &proof.weaker);
     let weaker = weaker.map(|how| labelled("weaker", COLUMN, &text::one_line(how, 160))).collect::<String>();
     let proof = over.proof.as_deref().map(|proof| proof_lines(proof, state)).unwrap_or_default();
+    let proof = proof.iter().map(|(label, value)| labelled(label, COLUMN, value)).collect::<String>();
     let restored = record.restored().map(|row| labelled("restored", COLUMN, &text::one_line(&row.words(), 300)));
     let id = &spec.id;
     let done = state.iterations_done();
@@ -63,55 +70,46 @@ pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer:
         next.push_str(&format!("roll back:  loop rollback {id} initial\n"));
     }
     let qualified = qualification(state).map_or_else(String::new, |words| format!(", {words}"));
+    let spent = time::spaced(state.active_ms(state.now));
     let changes = if spec.has_checkpoints() { changes } else { "not measured (no checkpoints)" };
     format!(
-        "{head}{}{weaker}{proof}{}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({}){qualified}\n{next}",
+        "{head}{}{weaker}{proof}{}{}{}{}{}{next}",
         gates.collect::<String>(),
         restored.collect::<String>(),
+        labelled("changes", COLUMN, changes),
         claims_and_limits(state, record.claims()),
-        cost(state),
-        time::spaced(state.active_ms(state.now)),
-        standing.status.name(),
-        over.reason.code.name(),
+        labelled("cost", COLUMN, &format!("{} · {iterations} in {spent}", cost(state))),
+        labelled("status", COLUMN, &format!("{} ({}){qualified}", standing.status.name(), over.reason.code.name())),
     )
 }
 
-/// Where the pass was judged, how strong the gates are, and what else is named.
-fn proof_lines(proof: &Proof, state: &RunState) -> String {
-    let mut text = String::new();
-    let mut line = |label: &str, value: &str| text.push_str(&labelled(label, COLUMN, value));
+/// Where the pass was judged, how strong the gates are, what speaks against it, and what else is named.
+pub(crate) fn proof_lines(proof: &Proof, state: &RunState) -> Vec<(&'static str, String)> {
     let spent = match proof.judging_ms {
         0 => String::new(),
         spent => format!(" · copies and probes took {}", time::spaced(spent)),
     };
-    match &proof.judge {
-        Some(ProofJudge::CleanCopy { .. }) => line("judged", &format!("again in a clean copy{spent}")),
+    let judged = match &proof.judge {
+        Some(ProofJudge::CleanCopy { .. }) => Some(("judged", format!("again in a clean copy{spent}"))),
         Some(ProofJudge::Workspace { why }) => {
-            line("judged", &format!("only in the workspace: {}{spent}", text::one_line(why, 160)));
+            Some(("judged", format!("only in the workspace: {}{spent}", text::one_line(why, 160))))
         }
         None if proof.judging_ms > 0 => {
-            line("judging", &format!("{} for clean copies and probes", time::spaced(proof.judging_ms)));
+            Some(("judging", format!("{} for clean copies and probes", time::spaced(proof.judging_ms))))
         }
-        None => {}
-    }
-    if let Some(hidden) = proof.hidden {
-        line("hidden", &hidden.words());
-    }
-    for remark in &proof.judge_remarks {
-        line("copy", &text::one_line(remark, 160));
-    }
-    if let Some(strength) = &proof.strength {
-        line("strength", &text::one_line(&strength.text(), 300));
-    }
-    for finding in &proof.findings {
-        line("against", &text::one_line(&finding.text, 200));
-    }
+        None => None,
+    };
+    let mut lines: Vec<(&'static str, String)> = judged.into_iter().collect();
+    lines.extend(proof.hidden.map(|hidden| ("hidden", hidden.words())));
+    lines.extend(proof.judge_remarks.iter().map(|remark| ("copy", text::one_line(remark, 160))));
+    lines.extend(proof.strength.iter().map(|strength| ("strength", text::one_line(&strength.text(), 300))));
+    lines.extend(proof.findings.iter().map(|finding| ("against", text::one_line(&finding.text, 200))));
     let accept = &state.settings.shown().values.gate.accept;
-    for finding in &proof.named {
+    lines.extend(proof.named.iter().map(|finding| {
         let is_accepted = accept.iter().any(|word| word == finding.kind.word());
-        line(if is_accepted { "accepted" } else { "named" }, &text::one_line(&finding.text, 200));
-    }
-    text
+        (if is_accepted { "accepted" } else { "named" }, text::one_line(&finding.text, 200))
+    }));
+    lines
 }
 
 /// What the agent claimed, whether limits were met, and the counts of a breaker that has tripped.
@@ -190,15 +188,19 @@ pub(crate) fn looks(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
     if let Some(newest) = state.checkpoints.newest().filter(|_| state.iteration > 0) {
         lines.push(("look", format!("loop history {id} --diff initial..{newest}")));
     }
-    let kinds: Vec<FindingKind> =
+    let all: Vec<FindingKind> =
         over.proof.iter().flat_map(|proof| &proof.findings).map(|finding| finding.kind).collect();
+    // Probes may clear an opportunity when it is judged again: it need not be accepted unseen.
+    let weighs = |kind: &FindingKind| kind.weight() != FindingWeight::Opportunity;
+    let heavy: Vec<FindingKind> = all.iter().copied().filter(weighs).collect();
+    let kinds = if heavy.is_empty() { all } else { heavy };
     if !kinds.is_empty() && kinds.iter().all(|kind| kind.may_be_accepted()) {
         let before = state.settings.shown().values.gate.accept.iter().map(String::as_str);
         let mut words: Vec<&str> = before.chain(kinds.iter().map(|kind| kind.word())).collect();
         words.sort_unstable();
         words.dedup();
         let words = words.join(",");
-        lines.push(("again", format!("loop resume {id} --accept {words}   (if that is right: it is judged again)")));
+        lines.push(("again", format!("loop resume {id} --accept {words}   (judged again)")));
     }
     lines.push(("accept", format!("loop accept {id}   (as it is, not verified)")));
     lines

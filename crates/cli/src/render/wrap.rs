@@ -12,12 +12,25 @@ pub(crate) fn labelled(label: &str, column: usize, value: &str) -> String {
 }
 
 fn wrapped(label: &str, column: usize, value: &str, width: usize) -> String {
-    let most = width.max(column + VALUE_WIDTH_MIN);
     let mut text = format!("  {label} ");
-    let mut at = text.width();
-    let pad = column.saturating_sub(at);
+    let pad = column.saturating_sub(text.width());
     text.push_str(&" ".repeat(pad));
-    at += pad;
+    fill(&mut text, value, column, width);
+    text.push('\n');
+    text
+}
+
+/// A text whose further lines begin in this column. Its own indent stays.
+pub(crate) fn hanging(text: &str, column: usize, width: usize) -> String {
+    let words = text.trim_start_matches(' ');
+    let mut lines = " ".repeat(text.len() - words.len());
+    fill(&mut lines, words, column, width);
+    lines
+}
+
+fn fill(text: &mut String, value: &str, column: usize, width: usize) {
+    let most = width.max(column + VALUE_WIDTH_MIN);
+    let mut at = text.width();
     let mut is_first = true;
     for word in value.split(' ') {
         let wide = word.width();
@@ -33,8 +46,6 @@ fn wrapped(label: &str, column: usize, value: &str, width: usize) -> String {
         at += wide;
         is_first = false;
     }
-    text.push('\n');
-    text
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ fn a_pass_that_is_not_believed_names_how_to_look_at_it_to_judge_it_again_and_to_
     let id = user.id();
     let steps = [
         ("look", format!("loop history {id} --diff initial..iter-001")),
-        ("again", format!("loop resume {id} --accept renamed-tests   (if that is right: it is judged again)")),
+        ("again", format!("loop resume {id} --accept renamed-tests   (judged again)")),
         ("accept", format!("loop accept {id}   (as it is, not verified)")),
     ];
     let status = user.run(&["status", &id]).expect_code(0).out();

@@ -183,9 +183,6 @@ impl Certificate {
         if let Some(ProofJudge::Workspace { .. }) = self.judge {
             gates.push_str("; judged in the workspace only");
         }
-        for finding in &self.named {
-            gates.push_str(&format!("; named: {}", finding.text));
-        }
         match (&self.checkpoint, &self.tree) {
             (Some(checkpoint), Some(tree)) => {
                 format!("verified on {checkpoint} (tree {}): {gates}", short_hash(tree))
