@@ -174,3 +174,12 @@ fn the_doctor_says_where_checkpoints_are_kept_without_naming_a_repository_that_i
     assert!(!ran.out().contains("git in this folder"), "{}", ran.text());
     assert!(ran.out().contains("checkpoints   in a git store of loop's own"), "{}", ran.text());
 }
+
+#[test]
+fn a_repository_above_the_workspace_is_said_to_be_left_out() {
+    let user = user();
+    user.write(".git/HEAD", "ref: refs/heads/main\n");
+    let ran = user.run(&start("touch a", "test -e a", &[])).expect_code(0);
+    let line = "your git repository is above this folder: checkpoints do not include it\n";
+    assert!(ran.err().contains(line) && !ran.err().contains("of your repository"), "{}", ran.text());
+}
