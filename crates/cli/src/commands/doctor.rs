@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::context::{Context, Done, home_error, runs_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::Paint;
+use crate::render::wrap::hanging;
 
 /// Look at this machine
 #[derive(Debug, Args)]
@@ -104,13 +105,22 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
             "{} {:<13} {}\n",
             context.printer.paint(paint, mark),
             finding.name,
-            finding.found.replace('\n', &format!("\n{:<19}", ""))
+            indented(&finding.found)
         ));
         if let Some(next) = &finding.next {
             context.printer.answer(&format!("     {:<13} → {next}\n", ""));
         }
     }
     Ok(if bad { 4 } else { 0 })
+}
+
+/// The lines of a finding below each other, wrapped where the terminal is narrow.
+fn indented(found: &str) -> String {
+    let width = loop_host::terminal::columns(std::io::stdout());
+    let lines = found.lines().map(|line| format!("{:<19}{line}", ""));
+    let lines: Vec<String> =
+        lines.map(|line| width.map_or_else(|| line.clone(), |width| hanging(&line, 19, width))).collect();
+    lines.join("\n").trim_start().to_owned()
 }
 
 /// Only where something is wrong with it: most people have no limits that need it.
