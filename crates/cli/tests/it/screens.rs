@@ -54,6 +54,8 @@ fn the_next_step_for_a_file_that_is_changed_again_and_again_is_to_allow_it() {
     has_line(&ran.out(), &format!("next:       {next}"));
     has_line(&user.run(&["status", &id]).expect_code(0).out(), &format!("  next       {next}"));
     assert!(!ran.out().contains("--on-tamper restore"), "{}", ran.text());
+    let gate = "  promise   pass, with the changed Makefile: not counted (exit 0, ";
+    assert!(ran.out().contains(gate), "{}", ran.text());
 }
 
 #[test]
