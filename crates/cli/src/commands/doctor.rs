@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::context::{Context, Done, home_error, runs_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::Paint;
+use crate::render::wrap::hanging;
 
 /// Look at this machine
 #[derive(Debug, Args)]
@@ -62,8 +63,12 @@ fn checkpoints(context: &Context) -> Finding {
         choose(CheckpointBackend::Auto, &here).map_or(("none", None), |chosen| (chosen.backend, chosen.why));
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     let kept = text::size(bytes_of(&context.home.checkpoints()));
-    let finding =
-        finding("checkpoints", Health::Fine, format!("{backend} in this folder{why}; those of all loops take {kept}"));
+    let place = match backend {
+        "none" => "none can be taken of this folder",
+        "btrfs" => "as btrfs snapshots of this folder",
+        _ => "in a git store of loop's own",
+    };
+    let finding = finding("checkpoints", Health::Fine, format!("{place}{why}; those of all loops take {kept}"));
     if backend == "none" { finding.next("no iteration can be rolled back: commit your work first") } else { finding }
 }
 
@@ -100,13 +105,22 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
             "{} {:<13} {}\n",
             context.printer.paint(paint, mark),
             finding.name,
-            finding.found.replace('\n', &format!("\n{:<19}", ""))
+            indented(&finding.found)
         ));
         if let Some(next) = &finding.next {
             context.printer.answer(&format!("     {:<13} → {next}\n", ""));
         }
     }
     Ok(if bad { 4 } else { 0 })
+}
+
+/// The lines of a finding below each other, wrapped where the terminal is narrow.
+fn indented(found: &str) -> String {
+    let width = loop_host::terminal::columns(std::io::stdout());
+    let lines = found.lines().map(|line| format!("{:<19}{line}", ""));
+    let lines: Vec<String> =
+        lines.map(|line| width.map_or_else(|| line.clone(), |width| hanging(&line, 19, width))).collect();
+    lines.join("\n").trim_start().to_owned()
 }
 
 /// Only where something is wrong with it: most people have no limits that need it.

@@ -173,7 +173,7 @@ fn changes(row: &IterationRow) -> String {
     row.changes.map_or_else(|| "-".to_owned(), diff::brief)
 }
 
-/// What happened between iterations: changes by a gate or a person, and rollbacks.
+/// What happened beside iterations: changes by a gate or a person, rollbacks, and protected files that were restored.
 fn beside(history: &History, id: &str) -> String {
     let mut lines = String::new();
     if let Some(changes) = history.not_by_the_agent {
@@ -195,6 +195,9 @@ fn beside(history: &History, id: &str) -> String {
             "after iteration {}: rolled back to {} (before it: {})\n",
             back.after_iteration, back.to, back.undo
         ));
+    }
+    for restored in &history.restored {
+        lines.push_str(&format!("restored: {}\n", text::one_line(&restored.words(), 300)));
     }
     lines
 }

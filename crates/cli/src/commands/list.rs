@@ -5,7 +5,7 @@ use loop_core::text::{self, nearest};
 use loop_core::view::{Listing, Row};
 use loop_host::{clock, index};
 
-use super::status::{rows, rows_table};
+use super::status::{rows, rows_and};
 use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
 
@@ -83,15 +83,7 @@ fn with_sizes(rows: &[Row]) -> String {
     let thinned = |row: &Row| if row.thinned { " (thinned)" } else { "" };
     let size =
         |row: &Row| row.bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{}{}", text::size(bytes), thinned(row)));
-    let table = rows_table(rows);
-    let mut lines = table.lines();
-    let widest = table.lines().map(str::len).max().unwrap_or(0);
-    let mut lists = format!("{:<widest$}  SIZE\n", lines.next().unwrap_or_default());
-    for (line, row) in lines.zip(rows) {
-        let letters = unicode_width::UnicodeWidthStr::width(line);
-        lists.push_str(&format!("{line}{}  {}\n", " ".repeat(widest.saturating_sub(letters)), size(row)));
-    }
-    lists
+    rows_and(rows, "SIZE", &size)
 }
 
 /// A moment as people say it, in milliseconds since 1970.

@@ -104,7 +104,7 @@ pub(crate) fn drive_and_report(
     history: Option<&mut History>,
 ) -> Result<DrivenRun, CommandError> {
     let printer = context.printer;
-    let mut reporter = RunReporter { live: Live::new(printer, json), history };
+    let mut reporter = RunReporter { live: Live::new(printer, ready.folder().clone(), json), history };
     if !json {
         printer.progress(&header::header(&ready.state_when_opened()));
     }
@@ -122,7 +122,7 @@ pub(crate) fn drive_and_report(
     context.print_notes(&driven.notes);
     if !json && !driven.never_began() {
         let changes = checkpoint_lookup::changes_of(&driven.folder, &driven.state);
-        printer.answer(&summary(&driven.state, live.claims(), &changes, printer));
+        printer.answer(&summary(&driven.state, live.record(), &changes, printer));
         let failed = hidden::failed(&driven.folder, &driven.state);
         if let Some(failed) = failed.filter(|_| printer.loudness != Loudness::Quiet) {
             printer.answer(&format!("hidden:     {failed}\n"));

@@ -15,13 +15,18 @@ use super::status_detail;
 use super::worker::WhichArgs;
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::render::error::{CommandError, Kind};
-use crate::render::printer::stdout_is_terminal;
+use crate::render::printer::{stdout_is_terminal, text_width};
 use crate::render::summary;
-use crate::render::table::table;
+use crate::render::table::{ShrinkingColumn, table_within};
+use crate::render::wrap::labelled;
 use crate::render::{hidden, now, sentences};
 
 /// What ended longer ago than this is not shown without an id.
 const LATELY_MS: u64 = 60 * 60 * 1000;
+/// In which column the values of one loop begin.
+const COLUMN: usize = 13;
+/// The columns of a list that get narrower where a row does not fit: the promise, then what qualifies a status.
+const SHRINKING: [ShrinkingColumn; 2] = [ShrinkingColumn { at: 3, least: 12 }, ShrinkingColumn { at: 1, least: 24 }];
 /// How often a watched status is drawn.
 const REDRAW: Duration = Duration::from_secs(1);
 
@@ -86,17 +91,16 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     let driven = folder.holder().is_some();
     let at = clock::now();
     let now_view = doing(folder, &state, at).filter(|_| driven);
-    let gates = state.gates.iter().map(|gate| {
-        let said = gate.last().map_or_else(
-            || "never ran".to_owned(),
-            |last| format!("{} ({})", last.verdict.name(), last.report.ended.brief()),
-        );
-        let watched = if gate.is_required() { "" } else { " · only watched" };
-        if state.gates.len() > 1 { format!("{}: {said}{watched}", gate.spec().name) } else { said }
-    });
-    let gates: Vec<String> = gates.collect();
     let mut text = rows_table(std::slice::from_ref(&row));
-    let mut detail = |name: &str, value: &str| text.push_str(&format!("  {name:<11}{value}\n"));
+    let whole = Some(row.status_words()).filter(|whole| !text.contains(whole));
+    let mut detail = |name: &str, value: &str| match name {
+        // What has a command or a path to copy stays in one line.
+        "task" | "workspace" | "now" | "asked" | "waits" | "asks" | "look" | "again" | "accept" | "next" | "files" => {
+            text.push_str(&format!("  {name:<11}{value}\n"));
+        }
+        _ => text.push_str(&labelled(name, COLUMN, value)),
+    };
+    whole.iter().for_each(|whole| detail("status", whole));
     detail("task", &row.goal);
     detail("workspace", &loop_core::text::escape_path(row.workspace.as_bytes()));
     for (name, value) in [("project", &row.project), ("worker", &row.agent_name)] {
@@ -106,9 +110,10 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
         now::status_line(view, at, &row.id).iter().for_each(|line| detail("now", line));
         now::requests(view).iter().for_each(|line| detail("asked", line));
     }
-    gates.iter().for_each(|gate| detail("gate", gate));
+    gates(&state).for_each(|gate| detail("gate", &gate));
     detail("started", &row.started_at);
     detail("updated", &row.updated_at);
+    record.restored().for_each(|row| detail("restored", &loop_core::text::one_line(&row.words(), 300)));
     for (name, value) in
         proof_and_checkpoints(&state, &row.id).into_iter().chain(status_detail::lines(&state, &record, at))
     {
@@ -131,6 +136,9 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
         (Some(why), None) => detail("waits", &format!("until this is fixed: {why}")),
         (None, _) => {}
     }
+    for (name, command) in summary::looks(&state, &row.id) {
+        detail(name, &command);
+    }
     if row.resumable {
         detail("next", &summary::next_command(&state, &row.id));
     }
@@ -139,6 +147,14 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     }
     detail("files", &loop_host::paths::text_of(&folder.path));
     Ok(text)
+}
+
+/// What each gate said last.
+fn gates(state: &RunState) -> impl Iterator<Item = String> {
+    state.gates.iter().map(|gate| {
+        let said = sentences::gate_words(gate, state, sentences::Took::LeftOut);
+        if state.gates.len() > 1 { format!("{}: {said}", gate.spec().name) } else { said }
+    })
 }
 
 /// What a run is doing now, with what its agent wrote last.
@@ -171,9 +187,15 @@ fn detailed(folder: &RunFolder, row: &Row, state: &RunState, record: &Record) ->
 fn proof_and_checkpoints(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(proof) = Certificate::of(state) {
-        let again = if proof.checkpoint.is_some() { format!(" · again: loop verify {id}") } else { String::new() };
-        lines.push(("proof", format!("{}{again}", proof.words())));
+        lines.push(("proof", proof.words()));
         lines.extend(proof.weaker.iter().map(|how| ("weaker", loop_core::text::clean(how.as_bytes()))));
+        let more = state.over.iter().filter_map(|over| over.proof.as_deref());
+        // What speaks against it stands with the proof already.
+        lines.extend(more.flat_map(|proof| summary::proof_lines(proof)).filter(|(name, _)| *name != "against"));
+        let verified = proof.verified && proof.findings.is_empty() && proof.accepted.is_none();
+        if verified && proof.checkpoint.is_some() {
+            lines.push(("verify", format!("loop verify {id}")));
+        }
     }
     if let Some(newest) = &state.checkpoints.newest() {
         lines.push(("checkpoint", format!("{newest}; all of them: loop checkpoint list {id}")));
@@ -205,6 +227,11 @@ pub(crate) fn rows(listed: Vec<Listed>) -> Vec<Row> {
 
 /// One line for each loop.
 pub(crate) fn rows_table(rows: &[Row]) -> String {
+    rows_and(rows, "", &|_| String::new())
+}
+
+/// The same with one more column; none where it has no name.
+pub(crate) fn rows_and(rows: &[Row], name: &str, more: &dyn Fn(&Row) -> String) -> String {
     let cells: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
@@ -221,8 +248,10 @@ pub(crate) fn rows_table(rows: &[Row]) -> String {
                 loop_core::text::escaped_head(&row.promise, 32),
                 row.agent.clone(),
                 elapsed,
+                more(row),
             ]
         })
         .collect();
-    table(&["LOOP-ID", "STATUS", "ITER", "PROMISE", "AGENT", "ELAPSED"], &cells)
+    let head = ["LOOP-ID", "STATUS", "ITER", "PROMISE", "AGENT", "ELAPSED", name];
+    table_within(text_width(), &SHRINKING, &head, &cells)
 }

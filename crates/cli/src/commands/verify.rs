@@ -153,7 +153,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
     verification.judged = Some(again.judged);
     verification.copy = keep.as_deref().map(loop_host::paths::text_of);
     verification.brought = brought(args, again.as_workspace.is_some());
-    verification.hints = hints(&verification, &checkpoints.workspace, args);
+    verification.hints = hints(&verification, &state, &checkpoints.workspace, args);
     verification.hints.extend(how_it_was_judged(again.as_workspace.as_deref(), &again.flaky));
     Ok(answered(context, args, verification))
 }
@@ -227,7 +227,7 @@ pub(super) fn show(printer: Printer, progress: &GateProgress<'_>) {
 }
 
 /// What a person should know to read the answer.
-fn hints(found: &Verification, workspace: &Path, args: &VerifyArgs) -> Vec<String> {
+fn hints(found: &Verification, state: &RunState, workspace: &Path, args: &VerifyArgs) -> Vec<String> {
     let mut hints = Vec::new();
     let place = workspace.to_string_lossy();
     for gate in &found.gates {
@@ -243,9 +243,12 @@ fn hints(found: &Verification, workspace: &Path, args: &VerifyArgs) -> Vec<Strin
     if let Some(gate) = lost().find(|gate| matches!(gate.exit_code, Some(126 | 127))) {
         hints.push(format!("{} found a command missing in the copy", gate.name));
     }
+    let missing_programs: Vec<String> = lost().filter_map(|gate| not_on_path(gate, state, &found.id)).collect();
+    let is_path = !missing_programs.is_empty();
+    hints.extend(missing_programs);
     let missing = "of what checkpoints leave out (node_modules, target, .venv …) only what is as it was when the loop began \
                    is in the copy; to bring along all of it as it is now";
-    if lost().next().is_some() && !args.with_ignored {
+    if lost().next().is_some() && !args.with_ignored && !is_path {
         hints.push(format!("{missing}: loop verify {} --with-ignored", found.id));
     }
     if lost().any(|gate| gate.command.contains("git ")) && !args.with_git {
@@ -255,6 +258,28 @@ fn hints(found: &Verification, workspace: &Path, args: &VerifyArgs) -> Vec<Strin
         ));
     }
     hints
+}
+
+/// A program of a gate that could not be started, and that the loop found by another PATH.
+fn not_on_path(gate: &VerifiedGate, state: &RunState, id: &str) -> Option<String> {
+    if !matches!(gate.exit_code, Some(126 | 127)) {
+        return None;
+    }
+    let known = state.gates.iter().find(|known| known.spec().name == gate.name)?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    known.first_programs().iter().filter(|program| !program.name.contains('/')).find_map(|program| {
+        let file = loop_host::paths::path_of(&program.file.as_ref()?.path);
+        let folder = file.parent()?;
+        let is_found = folders.iter().any(|folder| folder.join(&program.name).exists());
+        (!is_found).then(|| {
+            let folder = loop_host::paths::text_of(folder);
+            format!(
+                "{} was run from {folder} in the loop, which is not on your PATH now: PATH=\"{folder}:$PATH\" loop verify {id}",
+                program.name
+            )
+        })
+    })
 }
 
 /// A gate that passes because it found nothing to run has shown little.

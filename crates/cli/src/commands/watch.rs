@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
     let mut watch = Watch {
         tail: Tail::new(&folder.path),
         state: RunState::default(),
-        live: Live::onto_stdout(context.printer),
+        live: Live::onto_stdout(context.printer, folder.clone()),
         streams: Vec::new(),
         since_ms,
         folder,
@@ -66,7 +66,7 @@ pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
     watch.live.finish();
     if watch.state.over.is_some() && since_ms == 0 {
         let changes = checkpoint_lookup::changes_of(&watch.folder, &watch.state);
-        context.printer.answer(&summary(&watch.state, watch.live.claims(), &changes, context.printer));
+        context.printer.answer(&summary(&watch.state, watch.live.record(), &changes, context.printer));
     } else if watch.state.over.is_none() && watch.folder.holder().is_none() {
         let id = &watch.folder.id;
         context.printer.answer(&format!("crashed: its process is gone; next: loop resume {id}\n"));

@@ -5,6 +5,8 @@ use loop_core::settings::{AgentSettings, Layer, Resolved, Settings, UNLIMITED, k
 use loop_core::text;
 use loop_core::view::RunLimit;
 
+use super::wrap::hanging;
+
 /// How wide a line of the header may get.
 const LETTERS_MAX: usize = 110;
 
@@ -40,11 +42,13 @@ fn fitted(line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
     // What is run is shown as it is: no character of it is dropped.
     let (label, rest) = line.split_at(line.len().min(12));
-    if indent == 2 {
-        format!("{label}{}\n", text::escaped_head(rest, LETTERS_MAX - 12))
+    let line = if indent == 2 {
+        format!("{label}{}", text::escaped_head(rest, LETTERS_MAX - 12))
     } else {
-        format!("{}\n", text::escaped_head(line, LETTERS_MAX))
-    }
+        text::escaped_head(line, LETTERS_MAX)
+    };
+    let width = loop_host::terminal::columns(std::io::stderr());
+    width.map_or_else(|| line.clone(), |width| hanging(&line, 12, width)) + "\n"
 }
 
 /// How many of the person's variables the agent does not get, and how to see which.

@@ -9,20 +9,29 @@ use loop_core::run::{
     AgentChoice, Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, GatePoint, HoldCause, LastGate,
     Notice, Order, PAUSE_MS_MAX, Request, RollbackReport, RunState, Target,
 };
+use loop_core::test_output::failure_message;
 use loop_core::text;
 use loop_core::time::{self, At};
-use loop_core::view::{Claims, LiveDigest, Now, RunResult, gate_with_verdict, iteration_text, public_event};
+use loop_core::view::{LiveDigest, Now, Record, RunResult, gate_with_verdict, iteration_text, public_event};
 use loop_host::driver::Reporter;
+use loop_host::process::tail_of;
+use loop_host::run_folder::RunFolder;
 
 use super::diff::brief;
 use super::monitor::{self, Monitor};
 use super::outbox::{Outbox, To};
 use super::printer::{Loudness, Paint, Printer};
+use super::wrap::hanging;
 use super::{now, sentences, summary};
+
+/// How much of the output of a gate that failed is read for the one line that is shown.
+const GATE_BYTES_MAX: u64 = 512 * 1024;
 
 /// Shows a run as it goes.
 pub(crate) struct Live {
     printer: Printer,
+    /// The run, which has what its gates printed.
+    folder: RunFolder,
     json: bool,
     drawn: bool,
     /// The last output did not end its line.
@@ -39,9 +48,10 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(printer: Printer, json: bool) -> Self {
+    pub(crate) fn new(printer: Printer, folder: RunFolder, json: bool) -> Self {
         Self {
             printer,
+            folder,
             json,
             drawn: false,
             mid_line: false,
@@ -55,8 +65,8 @@ impl Live {
     }
 
     /// Plain lines on stdout with all that agents write: for a loop that another process drives.
-    pub(crate) fn onto_stdout(printer: Printer) -> Self {
-        Self { err: Outbox::new(To::Stdout), ..Self::new(printer.for_answers(), false) }
+    pub(crate) fn onto_stdout(printer: Printer, folder: RunFolder) -> Self {
+        Self { err: Outbox::new(To::Stdout), ..Self::new(printer.for_answers(), folder, false) }
     }
 
     /// Takes in what happened before this view began.
@@ -64,9 +74,9 @@ impl Live {
         self.monitor.saw(entry, state);
     }
 
-    /// What the agent claimed in all iterations.
-    pub(crate) fn claims(&self) -> &Claims {
-        self.monitor.claims()
+    /// What is known of the run so far.
+    pub(crate) fn record(&self) -> &Record {
+        self.monitor.record()
     }
 
     /// Shows a message about the work, unless the user asked for none.
@@ -101,6 +111,8 @@ impl Live {
     fn line(&mut self, paint: Option<Paint>, line: &str) {
         self.clear();
         let line = text::clean(line.as_bytes());
+        let width = loop_host::terminal::columns(std::io::stderr()).filter(|_| self.printer.live);
+        let line = width.map_or_else(|| line.clone(), |width| hanging(&line, 9, width));
         let line = paint.map_or_else(|| line.clone(), |paint| self.printer.paint_progress(paint, &line));
         let at = if self.printer.live { String::new() } else { clock_time(self.now_wall_ms) };
         self.show(&format!("{at}{line}\n"));
@@ -210,6 +222,18 @@ impl Live {
         }
     }
 
+    /// What a gate that failed says is wrong.
+    fn said(&self, last: &LastGate) -> Option<String> {
+        let output = self.folder.gate(last.iteration, last.order);
+        let (stdout, stderr) =
+            (tail_of(&output.join("stdout"), GATE_BYTES_MAX), tail_of(&output.join("stderr"), GATE_BYTES_MAX));
+        if stdout.is_empty() && stderr.is_empty() {
+            // It was removed, or the gate was never started.
+            return failure_message(b"", last.report.excerpt.as_bytes());
+        }
+        failure_message(&stdout, &stderr)
+    }
+
     fn gate(&mut self, gate: &Gate, last: &LastGate, state: &RunState) {
         let contradiction = gate.contradiction();
         let gate = gate.spec();
@@ -221,11 +245,9 @@ impl Live {
         };
         let contradiction = contradiction.map(ExitContradiction::words);
         let said = match last.verdict {
-            Verdict::Fail if contradiction.is_some() => String::new(),
             Verdict::Pass => String::new(),
             Verdict::Fail | Verdict::Unverifiable => {
-                let line = last.report.excerpt.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-                if line.is_empty() { String::new() } else { format!(": {}", text::one_line(line, 60)) }
+                self.said(last).map_or_else(String::new, |line| format!(": {line}"))
             }
         };
         let negated = if gate.promise().negated { "negated: " } else { "" };
@@ -369,7 +391,8 @@ impl Live {
         let event = public_event(entry, state).map(|mut event| {
             let whole = RunResult::of(state).filter(|_| matches!(entry.fact, Fact::Concluded { .. }));
             if let (Some(whole), Some(event)) = (whole, event.as_object_mut())
-                && let Ok(serde_json::Value::Object(whole)) = serde_json::to_value(whole.with(self.monitor.claims()))
+                && let Ok(serde_json::Value::Object(whole)) =
+                    serde_json::to_value(whole.with(self.monitor.record().claims()))
             {
                 event.extend(whole);
             }

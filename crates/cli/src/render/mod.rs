@@ -7,7 +7,7 @@
 //! | `header` `summary` `sentences` | the first and the last lines of a run; sentences that several of them use |
 //! | `hidden` | which hidden gate did not pass, for a person only |
 //! | `error` | an error: what, why, what to do next |
-//! | `table` `diff` `pager` | tables, differences, long answers |
+//! | `table` `wrap` `diff` `pager` | tables, long values beside a label, differences, long answers |
 //! | `verified` `junit` `handed` | what `loop verify` found; of a proof that was handed over |
 //!
 //! Nothing here decides: it formats views of core.
@@ -27,3 +27,4 @@ pub(crate) mod sentences;
 pub(crate) mod summary;
 pub(crate) mod table;
 pub(crate) mod verified;
+pub(crate) mod wrap;

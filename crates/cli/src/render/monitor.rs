@@ -52,9 +52,9 @@ impl Monitor {
         self.session = state.agent.session().cloned();
     }
 
-    /// What the agent claimed so far.
-    pub(crate) fn claims(&self) -> &Claims {
-        self.record.claims()
+    /// What is known of the run so far.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
     }
 
     /// What an entry is worth printing, beside what it says itself.

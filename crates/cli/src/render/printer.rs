@@ -139,6 +139,11 @@ pub(crate) fn width() -> usize {
     loop_host::terminal::columns(io::stdout()).unwrap_or(80)
 }
 
+/// The same for sentences: where there is no terminal, files and logs have room for more.
+pub(crate) fn text_width() -> usize {
+    loop_host::terminal::columns(io::stdout()).unwrap_or(120)
+}
+
 /// Whether stdout is a terminal.
 pub(crate) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()

@@ -1,7 +1,8 @@
 //! Sentences about attempts, waits, protected files and tests, for people.
 use loop_core::agent::{Failure, Permissions};
+use loop_core::policy::gate::{ExitContradiction, Verdict};
 use loop_core::policy::reserve::{Cap, Reserved};
-use loop_core::run::{AgentReport, CleanJudgement, CopyVerdict, GuardReport, JudgedTree, RunState, TestsSeen};
+use loop_core::run::{AgentReport, CleanJudgement, CopyVerdict, Gate, GuardReport, JudgedTree, RunState, TestsSeen};
 use loop_core::text;
 use loop_core::time;
 
@@ -127,12 +128,8 @@ pub(crate) fn clean_copy(judgement: &CleanJudgement) -> Option<(Option<Paint>, S
         (CopyVerdict::Passes, JudgedTree::Again) => {
             warn("the gates pass in another clean copy of the same files".to_owned())
         }
-        (CopyVerdict::Passes, JudgedTree::Canary) => {
-            warn("a failing test was added to a copy, and the gates did not notice".to_owned())
-        }
-        (CopyVerdict::Passes, JudgedTree::Undone) => {
-            warn("the sources of the start were put into a copy, and the gates did not notice".to_owned())
-        }
+        (CopyVerdict::Passes, JudgedTree::Canary) => warn("the gates do not notice a failing test".to_owned()),
+        (CopyVerdict::Passes, JudgedTree::Undone) => warn("the gates pass without the work, too".to_owned()),
         (CopyVerdict::Passes, JudgedTree::Hidden { .. }) => Some((None, "the hidden gates pass, too".to_owned())),
         (CopyVerdict::Disagrees { what }, JudgedTree::Hidden { .. }) => warn(what.clone()),
         (CopyVerdict::NotDone { why }, JudgedTree::Hidden { .. }) => {
@@ -149,6 +146,31 @@ pub(crate) fn clean_copy(judgement: &CleanJudgement) -> Option<(Option<Paint>, S
             _,
         ) => None,
     }
+}
+
+/// Whether it is said how long a gate took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Took {
+    Shown,
+    LeftOut,
+}
+
+/// What a gate said last.
+pub(crate) fn gate_words(gate: &Gate, state: &RunState, took: Took) -> String {
+    let Some(last) = gate.last() else { return "never ran".to_owned() };
+    let but = gate.contradiction().map(ExitContradiction::words);
+    let but = but.map_or_else(String::new, |but| format!(", but {but}"));
+    let took = match took {
+        Took::Shown => format!(", {}", time::spaced(last.report.duration_ms)),
+        Took::LeftOut => String::new(),
+    };
+    // It passed with a file that the agent may not change.
+    let changed = state.guard.found().filter(|_| state.guard.stands_tampered() && last.verdict == Verdict::Pass);
+    let changed = changed.map_or_else(String::new, |found| {
+        format!(", with the changed {}: not counted", text::one_line(&found.paths.join(", "), 100))
+    });
+    let watched = if gate.is_required() { "" } else { " · only watched" };
+    format!("{}{changed} ({}{but}{took}){watched}", last.verdict.name(), last.report.ended.brief())
 }
 
 /// How many tests passed and failed, and what changed.

@@ -1,16 +1,21 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
+use loop_core::policy::proof::{FindingKind, FindingWeight, NotedBecause};
 use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::{Best, Outcome, Proof, ProofJudge, ReasonCode, RunState};
-use loop_core::settings::UNLIMITED;
+use loop_core::settings::{OnTamper, UNLIMITED};
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{BreakerView, Claims, qualification};
+use loop_core::view::{BreakerView, Claims, Record, qualification};
 
-use super::monitor;
-use super::printer::{Loudness, Paint, Printer};
+use super::printer::{Loudness, Paint, Printer, stdout_is_terminal, text_width};
+use super::wrap::{hanging, labelled};
+use super::{monitor, sentences};
+
+/// In which column the values of the last lines begin.
+const COLUMN: usize = 12;
 
 /// The end for people.
-pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer: Printer) -> String {
+pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer: Printer) -> String {
     let (Some(spec), Some(over), Some(standing)) = (&state.spec, &state.over, state.standing()) else {
         return String::new();
     };
@@ -29,30 +34,27 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     let reason = text::clean(over.reason.text.as_bytes());
     // "stopped by Ctrl-C" says it already.
     let head = match reason.strip_prefix(&word) {
+        Some(rest) => format!("{word}{rest}"),
+        None => format!("{word}: {reason}"),
+    };
+    // One line in files and logs, where programs look for it.
+    let head = if stdout_is_terminal() { hanging(&head, 2, text_width()) } else { head };
+    let head = match head.strip_prefix(&word) {
         Some(rest) => format!("{}{rest}\n", printer.paint(paint, &word)),
-        None => format!("{}: {reason}\n", printer.paint(paint, &word)),
+        None => format!("{head}\n"),
     };
     if printer.loudness == Loudness::Quiet {
         return head;
     }
-    let gates = state.gates.iter().map(|gate| {
-        let said = gate.last().map_or_else(
-            || "never ran".to_owned(),
-            |last| {
-                format!(
-                    "{} ({}, {})",
-                    last.verdict.name(),
-                    last.report.ended.brief(),
-                    time::spaced(last.report.duration_ms)
-                )
-            },
-        );
-        let watched = if gate.is_required() { "" } else { " · only watched" };
-        format!("  {:<10}{said}{watched}\n", gate.spec().name)
-    });
+    let gates = state
+        .gates
+        .iter()
+        .map(|gate| labelled(&gate.spec().name, COLUMN, &sentences::gate_words(gate, state, sentences::Took::Shown)));
     let weaker = over.proof.iter().flat_map(|proof| &proof.weaker);
-    let weaker = weaker.map(|how| format!("  weaker    {}\n", text::one_line(how, 160))).collect::<String>();
-    let proof = over.proof.as_deref().map(proof_lines).unwrap_or_default();
+    let weaker = weaker.map(|how| labelled("weaker", COLUMN, &text::one_line(how, 160))).collect::<String>();
+    let proof = over.proof.as_deref().map(|proof| proof_lines(proof)).unwrap_or_default();
+    let proof = proof.iter().map(|(label, value)| labelled(label, COLUMN, value)).collect::<String>();
+    let restored = record.restored().map(|row| labelled("restored", COLUMN, &text::one_line(&row.words(), 300)));
     let id = &spec.id;
     let done = state.iterations_done();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
@@ -68,55 +70,49 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
         next.push_str(&format!("roll back:  loop rollback {id} initial\n"));
     }
     let qualified = qualification(state).map_or_else(String::new, |words| format!(", {words}"));
+    let spent = time::spaced(state.active_ms(state.now));
     let changes = if spec.has_checkpoints() { changes } else { "not measured (no checkpoints)" };
     format!(
-        "{head}{}{weaker}{proof}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({}){qualified}\n{next}",
+        "{head}{}{weaker}{proof}{}{}{}{}{}{next}",
         gates.collect::<String>(),
-        claims_and_limits(state, claims),
-        cost(state),
-        time::spaced(state.active_ms(state.now)),
-        standing.status.name(),
-        over.reason.code.name(),
+        restored.collect::<String>(),
+        labelled("changes", COLUMN, changes),
+        claims_and_limits(state, record.claims()),
+        labelled("cost", COLUMN, &format!("{} · {iterations} in {spent}", cost(state))),
+        labelled("status", COLUMN, &format!("{} ({}){qualified}", standing.status.name(), over.reason.code.name())),
     )
 }
 
-/// Where the pass was judged, how strong the gates are, and what else is named.
-fn proof_lines(proof: &Proof) -> String {
-    let mut text = String::new();
+/// Where the pass was judged, how strong the gates are, what speaks against it, and what else is named.
+pub(crate) fn proof_lines(proof: &Proof) -> Vec<(&'static str, String)> {
     let spent = match proof.judging_ms {
         0 => String::new(),
         spent => format!(" · copies and probes took {}", time::spaced(spent)),
     };
-    match &proof.judge {
-        Some(ProofJudge::CleanCopy { .. }) => text.push_str(&format!("  judged    again in a clean copy{spent}\n")),
+    let judged = match &proof.judge {
+        Some(ProofJudge::CleanCopy { .. }) => Some(("judged", format!("again in a clean copy{spent}"))),
         Some(ProofJudge::Workspace { why }) => {
-            text.push_str(&format!("  judged    only in the workspace: {}{spent}\n", text::one_line(why, 160)));
+            Some(("judged", format!("only in the workspace: {}{spent}", text::one_line(why, 160))))
         }
         None if proof.judging_ms > 0 => {
-            text.push_str(&format!("  judging   {} for clean copies and probes\n", time::spaced(proof.judging_ms)));
+            Some(("judging", format!("{} for clean copies and probes", time::spaced(proof.judging_ms))))
         }
-        None => {}
-    }
-    if let Some(hidden) = proof.hidden {
-        text.push_str(&format!("  hidden    {}\n", hidden.words()));
-    }
-    for remark in &proof.judge_remarks {
-        text.push_str(&format!("  copy      {}\n", text::one_line(remark, 160)));
-    }
-    if let Some(strength) = &proof.strength {
-        text.push_str(&format!("  strength  {}\n", text::one_line(&strength.text(), 300)));
-    }
-    for finding in &proof.findings {
-        text.push_str(&format!("  against   {}\n", text::one_line(&finding.text, 200)));
-    }
-    for finding in &proof.named {
-        text.push_str(&format!("  named     {}\n", text::one_line(&finding.text, 200)));
-    }
+        None => None,
+    };
+    let mut lines: Vec<(&'static str, String)> = judged.into_iter().collect();
+    lines.extend(proof.hidden.map(|hidden| ("hidden", hidden.words())));
+    lines.extend(proof.judge_remarks.iter().map(|remark| ("copy", text::one_line(remark, 160))));
+    lines.extend(proof.strength.iter().map(|strength| ("strength", text::one_line(&strength.text(), 300))));
+    lines.extend(proof.findings.iter().map(|finding| ("against", text::one_line(&finding.text, 200))));
+    lines.extend(proof.named.iter().map(|finding| {
+        let is_accepted = finding.because == Some(NotedBecause::Accepted);
+        (if is_accepted { "accepted" } else { "named" }, text::one_line(&finding.text, 200))
+    }));
     if !proof.context_files.is_empty() {
         let files = proof.context_files.join(", ");
-        text.push_str(&format!("  named     changed files of agents and CI: {}\n", text::one_line(&files, 160)));
+        lines.push(("named", format!("changed files of agents and CI: {}", text::one_line(&files, 160))));
     }
-    text
+    lines
 }
 
 /// What the agent claimed, whether limits were met, and the counts of a breaker that has tripped.
@@ -166,24 +162,51 @@ pub(crate) fn known_cost(state: &RunState) -> Option<String> {
     (!known.is_empty()).then(|| known.join(", "))
 }
 
-/// Two commands: one for details, and the next one.
+/// Commands: one for details, and the next ones.
 fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
-    let second = match outcome {
-        Outcome::Verified => format!("verify:     loop verify {id}"),
-        Outcome::PassedBut => format!(
-            "look:       loop history {id} --diff initial..{}\naccept:     loop accept {id}   (when you have looked at it)\nnext:       {}",
-            state.checkpoints.newest().unwrap_or("initial"),
-            next_command(state, id)
-        ),
-        Outcome::Accepted | Outcome::Claimed | Outcome::Cancelled => format!("remove:     loop rm {id}"),
+    let mut lines = vec![("details", format!("loop history {id} --verbose"))];
+    match outcome {
+        Outcome::Verified if state.has_checkpoints() => lines.push(("verify", format!("loop verify {id}"))),
+        Outcome::PassedBut => {
+            lines.extend(looks(state, id));
+            lines.push(("next", next_command(state, id)));
+        }
+        Outcome::Verified | Outcome::Accepted | Outcome::Claimed | Outcome::Cancelled => {
+            lines.push(("remove", format!("loop rm {id}")));
+        }
         Outcome::Exhausted
         | Outcome::Tripped
         | Outcome::Blocked
         | Outcome::Tampered
         | Outcome::Stopped
-        | Outcome::Unable => format!("next:       {}", next_command(state, id)),
-    };
-    format!("details:    loop history {id} --verbose\n{second}\n")
+        | Outcome::Unable => lines.push(("next", next_command(state, id))),
+    }
+    lines.iter().map(|(name, command)| format!("{:<12}{command}\n", format!("{name}:"))).collect()
+}
+
+/// How a person looks at a pass that was not believed, lets it be judged again, or accepts it as it is.
+pub(crate) fn looks(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
+    let Some(over) = state.over.as_ref().filter(|over| over.outcome == Outcome::PassedBut) else { return Vec::new() };
+    let mut lines = Vec::new();
+    if let Some(newest) = state.checkpoints.newest().filter(|_| state.iteration > 0) {
+        lines.push(("look", format!("loop history {id} --diff initial..{newest}")));
+    }
+    let all: Vec<FindingKind> =
+        over.proof.iter().flat_map(|proof| &proof.findings).map(|finding| finding.kind).collect();
+    // Probes may clear an opportunity when it is judged again: it need not be accepted unseen.
+    let weighs = |kind: &FindingKind| kind.weight() != FindingWeight::Opportunity;
+    let heavy: Vec<FindingKind> = all.iter().copied().filter(weighs).collect();
+    let kinds = if heavy.is_empty() { all } else { heavy };
+    if !kinds.is_empty() && kinds.iter().all(|kind| kind.may_be_accepted()) {
+        let before = state.settings.shown().values.gate.accept.iter().map(String::as_str);
+        let mut words: Vec<&str> = before.chain(kinds.iter().map(|kind| kind.word())).collect();
+        words.sort_unstable();
+        words.dedup();
+        let words = words.join(",");
+        lines.push(("again", format!("loop resume {id} --accept {words}   (judged again)")));
+    }
+    lines.push(("accept", format!("loop accept {id}   (as it is, not verified)")));
+    lines
 }
 
 /// The command that resumes a run in a way that can succeed. The text after three blanks is a remark.
@@ -217,7 +240,7 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
         }
         ReasonCode::SafetyCompletion => format!("loop resume {id} --no-strict-completion   (to believe it)"),
         ReasonCode::AgentBlocked => inject,
-        ReasonCode::Tamper => format!("loop resume {id} --on-tamper restore"),
+        ReasonCode::Tamper => after_tamper(state, id),
         ReasonCode::Question => format!("loop resume {id} --on-question decide"),
         ReasonCode::GateUnverifiable => format!("loop resume {id}   (when the promise can be run)"),
         ReasonCode::HostFailure => format!("loop resume {id}   (when that is fixed)"),
@@ -226,6 +249,23 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
             format!("loop resume {id}")
         }
     }
+}
+
+/// What the person says about a protected file: the agent may change it, or it is restored from now on.
+fn after_tamper(state: &RunState, id: &str) -> String {
+    match state.guard.asks() {
+        Some(path) => format!("loop resume {id} --allow {}   (if the agent may change it)", quoted(path)),
+        None if state.settings.shown().values.guard.on_tamper == OnTamper::Stop => {
+            format!("loop resume {id} --on-tamper restore")
+        }
+        None => format!("loop inject {id} '…' && loop resume {id}"),
+    }
+}
+
+/// A path as a word for a shell.
+fn quoted(path: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-/+@".contains(letter);
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// Resumes with the limit raised that was reached.

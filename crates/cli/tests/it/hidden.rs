@@ -107,6 +107,7 @@ fn after_three_refusals_a_person_is_told_which_gate_it_was_and_can_resume_or_acc
         "{}",
         ran.text()
     );
+    assert!(!ran.out().contains("--accept "), "only a person accepts it as it is: {}", ran.text());
     let told = ran.out().lines().find_map(|line| line.strip_prefix("hidden:     ").map(str::to_owned)).unwrap();
     let (name, output) = told.split_once(" did not pass (exit 1); its output: ").unwrap();
     assert_eq!(name, SECRET);

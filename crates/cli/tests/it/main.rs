@@ -44,6 +44,7 @@ mod resume;
 mod rollback;
 mod rollback_points;
 mod scope;
+mod screens;
 mod start;
 mod steering;
 mod steering_load;

@@ -18,7 +18,8 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
         done: the promise passes after 2 iterations
           promise   pass (exit 0, $TIME)
           judged    again in a clean copy · copies and probes took $TIME
-          strength  red before (no tests shown), canary not tried (no known test runner was found in the gate's command or in its output), undo noticed, 1 of 1 hunks noticed
+          strength  red before (no tests shown), canary not tried (no known test runner was found in the gate's command or in
+                    its output), undo noticed, 1 of 1 hunks noticed
           changes   +2 -0 (1 file)
           cost      not known for a custom agent · 2 iterations in $TIME
           status    completed (goal_complete)

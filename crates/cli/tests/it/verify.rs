@@ -46,6 +46,24 @@ fn gate<'a>(found: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
+fn a_program_that_is_not_on_the_path_any_more_is_named_with_its_folder() {
+    let user = user();
+    let program = user.root().join("venv/bin/judge");
+    user.write("venv/bin/judge", "#!/bin/sh\ntest -e a\n");
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let folder = user.root().join("venv/bin").display().to_string();
+    let user = user.with("PATH", format!("{folder}:{path}"));
+    user.run(&start("touch a", "judge", &[])).expect_code(0);
+    let id = user.id();
+    user.run(&["verify", &id]).expect_code(0);
+    let user = user.with("PATH", path);
+    let ran = user.run(&["verify", &id]).expect_code(1);
+    let hint = format!("hint: judge was run from {folder} in the loop, which is not on your PATH now: ");
+    assert!(ran.out().contains(&hint) && !ran.out().contains("--with-ignored"), "{}", ran.text());
+}
+
+#[test]
 fn a_loop_that_is_done_still_holds_and_its_certificate_says_on_what() {
     // req: D-02 partly: that the end is checked once more on the same tree
     let (user, id) = done(PROMISE, &["--gate", "len[watch]=test -e no-such", "--result", "../result.json"]);

@@ -43,14 +43,14 @@ pub fn excerpt(stdout: &[u8], stderr: &[u8], most: usize) -> String {
 }
 
 /// The lines of one stream, and which of them are taken.
-struct StreamLines {
+pub(super) struct StreamLines {
     name: &'static str,
-    lines: Vec<(String, Worth)>,
+    pub(super) lines: Vec<(String, Worth)>,
     taken: Vec<bool>,
 }
 
 impl StreamLines {
-    fn new(name: &'static str, bytes: &[u8]) -> Self {
+    pub(super) fn new(name: &'static str, bytes: &[u8]) -> Self {
         let cleaned = text::clean(bytes);
         let mut failure_lines = FailureLines::default();
         let mut lines: Vec<(String, Worth)> = Vec::new();

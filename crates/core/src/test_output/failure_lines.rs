@@ -257,7 +257,7 @@ fn is_failure(line: &str) -> bool {
 }
 
 /// `ValueError: …`, `Uncaught TypeError: …`, `java.lang.NullPointerException: …`.
-fn is_error_name(rest: &str) -> bool {
+pub(super) fn is_error_name(rest: &str) -> bool {
     let Some((name, _)) = rest.split_once(": ") else { return false };
     let name = name.rsplit([' ', '.']).next().unwrap_or(name);
     (name.ends_with("Error") || name.ends_with("Exception")) && name.bytes().all(|byte| byte.is_ascii_alphanumeric())

@@ -12,11 +12,13 @@
 //! | `compared` `stored` `seen` | two runs compared; tests as a file; what the journal gets |
 //! | `known` | which tests must be there at the end of a run |
 //! | `build_errors` | whether something could not be built or loaded |
+//! | `failure_message` | one line for people about a gate that fails |
 //! | `excerpt` `failure_lines` | what of an output goes into a prompt; which lines are about a failure |
 mod build_errors;
 mod compared;
 mod excerpt;
 mod failure_lines;
+mod failure_message;
 mod go;
 mod jest;
 mod junit;
@@ -40,6 +42,7 @@ use std::fmt::Debug;
 use build_errors::BuildErrors;
 pub use compared::Compared;
 pub use excerpt::excerpt;
+pub use failure_message::failure_message;
 pub use known::{KnownTests, MissingTests, SameNames};
 use lines::Lines;
 pub use seen::TestsSeen;

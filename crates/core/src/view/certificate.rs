@@ -186,9 +186,6 @@ impl Certificate {
         if let Some(ProofJudge::Workspace { .. }) = self.judge {
             gates.push_str("; judged in the workspace only");
         }
-        for finding in &self.named {
-            gates.push_str(&format!("; named: {}", finding.text));
-        }
         if !self.context_files.is_empty() {
             gates.push_str(&format!("; changed files of agents and CI: {}", self.context_files.join(", ")));
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::qualification::end_words;
+use super::restored::RestoredRow;
 use super::{JSON_VERSION, seconds};
 use crate::agent::{Claim, Failure, Usage};
 use crate::ids::OrderId;
@@ -33,6 +34,9 @@ pub struct History {
     /// The rollbacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rollbacks: Vec<RollbackRow>,
+    /// Protected files that were changed and restored.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<RestoredRow>,
     #[serde(skip)]
     state: RunState,
     /// How long agent and gates have worked on the newest iteration.
@@ -276,6 +280,7 @@ impl History {
             baseline: None,
             not_by_the_agent: None,
             rollbacks: Vec::new(),
+            restored: Vec::new(),
             state: RunState::default(),
             spent_ms: 0,
             used: Usage::default(),
@@ -313,6 +318,7 @@ impl History {
             }
             Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) | Fact::Concluded { .. } => None,
         };
+        self.restored.extend(RestoredRow::of(entry, &self.state));
         self.state.apply(&entry.fact);
         self.end = end_words(&self.state);
         if let Fact::Decided(decision) = &entry.fact {

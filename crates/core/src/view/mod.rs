@@ -5,6 +5,7 @@
 //! | `now` | what a run is doing now; live line, `loop status` and `loop watch` format it |
 //! | `row` | one run in a list |
 //! | `history` | iterations with their attempts |
+//! | `restored` | protected files that were changed and restored |
 //! | `record` `limits` `breaker` | details of one run: claims and events; what is used; the counts of the breaker |
 //! | `result` `certificate` `verification` | the end of a run; its proof; `loop verify` |
 //! | `qualification` | what must stand beside the word for an end, on every face |
@@ -21,6 +22,7 @@ mod loopr;
 mod now;
 mod qualification;
 mod record;
+mod restored;
 mod result;
 mod row;
 mod verification;
@@ -36,6 +38,7 @@ pub use qualification::{end_words, qualification};
 pub use record::{
     BreakerState, CircuitEvent, Claims, EVENTS_MAX, Events, Record, SessionEvent, SessionEventKind, expired,
 };
+pub use restored::RestoredRow;
 pub use result::{GateResult, RunResult};
 pub use row::{Listing, Liveness, Row, Waiting, WaitingSource};
 pub use verification::{GateRun, HiddenAgain, JudgedAgain, Verification, VerifiedGate, WorkspaceNow};

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::JSON_VERSION;
 use super::breaker::{BreakerView, is_tripped};
+use super::restored::RestoredRow;
 use crate::agent::{Claim, Failure};
 use crate::policy::runaway::{self, Alarm, RunawayEvidence};
 use crate::run::{
@@ -152,6 +153,7 @@ pub struct Record {
     session: VecDeque<SessionEvent>,
     circuit: VecDeque<CircuitEvent>,
     claims: Claims,
+    restored: VecDeque<RestoredRow>,
     /// Iterations in a row that were shorter than they should be.
     short: u32,
     /// The hash of the newest words, and how often in a row they came.
@@ -194,6 +196,9 @@ impl Record {
             session: self.state.agent.session().cloned(),
             counts: BreakerView::of(&self.state),
         };
+        if let Some(restored) = RestoredRow::of(entry, &self.state) {
+            keep(&mut self.restored, restored);
+        }
         self.state.apply(&entry.fact);
         match &entry.fact {
             Fact::Happened(input) => self.happened(input, entry.at, &before),
@@ -324,6 +329,11 @@ impl Record {
     #[must_use]
     pub fn claims(&self) -> &Claims {
         &self.claims
+    }
+
+    /// The protected files that were changed and restored, the newest last.
+    pub fn restored(&self) -> impl Iterator<Item = &RestoredRow> {
+        self.restored.iter()
     }
 
     /// Whether the loop runs away.

@@ -16,6 +16,7 @@ mod cline;
 mod decide;
 mod described;
 mod environment;
+mod failure_message;
 mod fuzz;
 mod gate;
 mod gate_uses;

@@ -68,6 +68,19 @@ fn a_promise_that_deceives_itself_is_named_with_a_better_line() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
+#[test]
+fn what_the_outer_shell_puts_in_is_named() {
+    for (promise, name) in [
+        ("sh -c \"make test; echo done; exit $?\"", "$?"),
+        ("bash -c \"make test | tee log; exit ${PIPESTATUS[0]}\"", "$PIPESTATUS"),
+        ("bash -c \"rc=0; make || rc=1; exit $rc\"", "$rc"),
+    ] {
+        let sentences: Vec<String> = promise_warnings(promise, "/w").into_iter().map(|found| found.sentence).collect();
+        let wanted = format!("the outer shell puts the value of {name} in before the inner command runs");
+        assert!(sentences.iter().any(|sentence| sentence.starts_with(&wanted)), "{promise}: {sentences:?}");
+    }
+}
+
 /// Promises as people write them.
 const HONEST: &[&str] = &[
     "make test",

@@ -273,11 +273,13 @@ impl Look<'_> {
         }
         let Some(program) = program_of(last) else { return };
         let Some((line, options)) = program.shell_line() else { return };
-        let too_early = ["$?", "$PIPESTATUS", "${PIPESTATUS"].iter().any(|name| line.expanded.contains(name))
-            || exits_with_own(&line.expanded);
+        let codes = [("$?", "$?"), ("$PIPESTATUS", "$PIPESTATUS"), ("${PIPESTATUS", "$PIPESTATUS")];
+        let code = codes.iter().find(|(found, _)| line.expanded.contains(found)).map(|(_, name)| (*name).to_owned());
+        let too_early = code.or_else(|| exits_with_own(&line.expanded).map(|name| format!("${name}")));
         let head: Vec<String> = program.words_before_line().iter().map(|word| quoted(word)).collect();
-        if too_early {
-            let sentence = "the outer shell puts the value of $ in before the inner command runs: use single quotes";
+        if let Some(name) = too_early {
+            let sentence =
+                format!("the outer shell puts the value of {name} in before the inner command runs: use single quotes");
             let instead = format!("{} {}", head.join(" "), quoted(&line.text));
             return self.warn(PromiseFlaw::ExpandedTooEarly, sentence, instead);
         }
@@ -383,12 +385,12 @@ fn is_other_code(step: &Step) -> bool {
     words.contains(&"$?") && !words.contains(&"0")
 }
 
-/// `exit $rc` in words that the outer shell expands.
-fn exits_with_own(expanded: &str) -> bool {
-    expanded.match_indices("exit $").any(|(at, found)| {
+/// The name of `exit $rc` in words that the outer shell expands.
+fn exits_with_own(expanded: &str) -> Option<&str> {
+    expanded.match_indices("exit $").find_map(|(at, found)| {
         let name = expanded.get(at + found.len()..).unwrap_or_default().trim_start_matches('{');
         let length = name.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(name.len());
         let name = name.get(..length).unwrap_or_default();
-        !name.is_empty() && expanded.contains(&format!("{name}="))
+        (!name.is_empty() && expanded.contains(&format!("{name}="))).then_some(name)
     })
 }

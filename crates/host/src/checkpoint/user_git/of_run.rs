@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use loop_core::text;
 
 use super::Limits;
+use super::save::IS_ABOVE;
 use crate::checkpoint::context::CheckpointContext;
 use crate::checkpoint::user_git;
 use crate::paths::{path_of, text_of};
@@ -31,7 +32,8 @@ pub(in crate::checkpoint) fn save(context: &CheckpointContext) -> Vec<String> {
         user_git::save(&context.workspace, &folder, Limits::default()).map_err(|error| error.to_string())
     });
     let remarks = saved.map_or_else(|why| vec![why], |saved| saved.remarks);
-    remarks.into_iter().take(REMARKS_MAX).map(|text| format!("of your repository: {text}")).collect()
+    let of = |text: String| if text == IS_ABOVE { text } else { format!("of your repository: {text}") };
+    remarks.into_iter().take(REMARKS_MAX).map(of).collect()
 }
 
 /// What a person should know who rolls back without restoring the repository.

@@ -40,6 +40,9 @@ pub struct SavedGit {
     pub remarks: Vec<String>,
 }
 
+/// The remark about a repository that the workspace is only a folder of.
+pub(super) const IS_ABOVE: &str = "your git repository is above this folder: checkpoints do not include it";
+
 /// Saves the repository of a workspace in a folder that is not there yet: complete and safe on disk, or absent.
 /// Nothing in the repository is changed.
 ///
@@ -55,7 +58,7 @@ pub(super) fn save_parts(workspace: &Path, folder: &Path, limits: Option<Limits>
     let location = match GitLocation::of(workspace) {
         Ok(Some(location)) => location,
         Ok(None) if crate::checkpoint::user_git::ignores::above(workspace).is_some() => {
-            return not(vec!["the repository is in a folder above the workspace: it is not saved".to_owned()]);
+            return not(vec![IS_ABOVE.to_owned()]);
         }
         Ok(None) => return not(Vec::new()),
         Err(why) => return not(vec![format!("{why}. The repository is not saved.")]),
