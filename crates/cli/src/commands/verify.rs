@@ -95,16 +95,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
         (Err(_), Some(file)) => return verify_proof::run(context, args, ProofSource::File(&file)),
         (Err(error), None) => return Err(error),
     };
-    if args.is_of_proof() {
-        return Err(CommandError::new(Kind::Wrong, format!("{} is a loop of this machine, not a proof", folder.id))
-            .because("--run, --gates-from and the allowed signers are for a proof that was handed over")
-            .hint(format!("loop verify {0}, or loop proof {0} -o FILE, then loop verify FILE", folder.id)));
-    }
-    if args.format() == Format::Gates {
-        return Err(CommandError::new(Kind::Wrong, "--format gates is of a proof that was handed over")
-            .because(format!("{} is a loop of this machine", folder.id))
-            .hint(format!("loop proof {0} -o FILE, then loop verify FILE --format gates", folder.id)));
-    }
+    refuse_words_of_a_proof(&folder, args)?;
     let state = journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
     let certificate = certificate_of(&folder, &state)?;
     if !certificate.verified {
@@ -156,6 +147,21 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
     verification.hints = hints(&verification, &state, &checkpoints.workspace, args);
     verification.hints.extend(how_it_was_judged(again.as_workspace.as_deref(), &again.flaky));
     Ok(answered(context, args, verification))
+}
+
+/// A loop of this machine is not checked as a proof that was handed over.
+fn refuse_words_of_a_proof(folder: &RunFolder, args: &VerifyArgs) -> Result<(), CommandError> {
+    if args.is_of_proof() {
+        return Err(CommandError::new(Kind::Wrong, format!("{} is a loop of this machine, not a proof", folder.id))
+            .because("--run, --gates-from and the allowed signers are for a proof that was handed over")
+            .hint(format!("loop verify {0}, or loop proof {0} -o FILE, then loop verify FILE", folder.id)));
+    }
+    if args.format() == Format::Gates {
+        return Err(CommandError::new(Kind::Wrong, "--format gates is of a proof that was handed over")
+            .because(format!("{} is a loop of this machine", folder.id))
+            .hint(format!("loop proof {0} -o FILE, then loop verify FILE --format gates", folder.id)));
+    }
+    Ok(())
 }
 
 /// What a person should know about the place and about flaky gates.
