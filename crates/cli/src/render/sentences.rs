@@ -127,6 +127,9 @@ pub(crate) fn clean_copy(judgement: &CleanJudgement) -> Option<(Option<Paint>, S
         (CopyVerdict::Passes, JudgedTree::Again) => {
             warn("the gates pass in another clean copy of the same files".to_owned())
         }
+        (CopyVerdict::Disagrees { what }, JudgedTree::WithoutNewTests) => {
+            warn(format!("without the new test files the gates do not pass: {}", text::one_line(what, 200)))
+        }
         (CopyVerdict::Passes, JudgedTree::Canary) => {
             warn("a failing test was added to a copy, and the gates did not notice".to_owned())
         }

@@ -89,6 +89,12 @@ impl Proving {
         self.pass(point)?.judgement.as_ref()
     }
 
+    /// All copies that were judged for this state.
+    #[must_use]
+    pub fn copies(&self, point: GatePoint) -> &[JudgedCopy] {
+        self.pass(point).map_or(&[], |pass| &pass.copies)
+    }
+
     /// What a copy of this kind showed for this state.
     #[must_use]
     pub fn copy(&self, point: GatePoint, is: fn(JudgedTree) -> bool) -> Option<&JudgedCopy> {

@@ -89,6 +89,11 @@ pub(super) fn copy_findings(state: &RunState, point: GatePoint, strength: &Stren
         }
         Some(_) | None => all.extend(same_tree(state)),
     }
+    let without_new = state.proving.copy(point, |tree| tree == JudgedTree::WithoutNewTests);
+    if let Some(CopyVerdict::Disagrees { what }) = without_new.map(|copy| &copy.verdict) {
+        let text = format!("without the new test files the gates do not pass: {what}");
+        all.push(finding(FindingKind::NewTests, text));
+    }
     if strength.canary == ProbeResult::NotNoticed {
         let text = "a failing test was added to a copy, and the gates still pass".to_owned();
         all.push(finding(FindingKind::Canary, text));

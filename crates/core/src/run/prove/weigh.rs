@@ -139,6 +139,7 @@ fn is_cleared(kind: FindingKind, strength: &StrengthReport) -> bool {
         | FindingKind::SameTree
         | FindingKind::Canary
         | FindingKind::Undo
+        | FindingKind::NewTests
         | FindingKind::SwappedProgram
         | FindingKind::WeakerTests
         | FindingKind::Strength
