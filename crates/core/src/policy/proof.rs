@@ -462,8 +462,10 @@ pub fn result(findings: &[Finding], before: RefusedBefore<'_>, agent_worked: boo
         return ProofResult::PassedBut;
     }
     let mut others = evidence.filter(|finding| !is_hidden(finding)).peekable();
-    // Before iteration 1 there is no agent whose work could change. A hidden gate may be what the agent is to work on.
-    let at_start = others.peek().is_some() && !agent_worked;
+    // Before iteration 1 there is no agent whose work could change. A hidden gate, or tests that fail although the gate
+    // passes, may be what the agent is to work on.
+    let is_work = |finding: &&Finding| finding.kind == FindingKind::FailingTests;
+    let at_start = !agent_worked && others.peek().is_some() && !others.clone().all(|finding| is_work(&finding));
     let same_again = others.any(|finding| before.kinds.contains(&finding.kind));
     if same_again || at_start { ProofResult::PassedBut } else { ProofResult::Refused }
 }

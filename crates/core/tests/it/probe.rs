@@ -549,3 +549,16 @@ fn a_test_file_that_was_moved_or_that_a_changed_test_names_stays() {
     ];
     assert_eq!(Gate::new("pytest -q", named).from(OLD).new_tests(), "");
 }
+
+#[test]
+fn python_gets_the_failing_test_in_the_file_of_one_that_failed_at_the_start() {
+    const FILES: Files =
+        &[("test_top.py", CASE), ("checks/test_in.py", CASE), ("tests/test_a.py", PY), ("tests/test_b.py", PY)];
+    for red in ["checks.test_in.A.test_a", "test_a (checks.test_in.A)", "test_a (checks.test_in.A.test_a)"] {
+        let red: &'static [&'static str] = vec![red].leak();
+        let gate = Gate::new("python3 -m unittest", FILES).printing("unittest", &[]).red(red);
+        assert_eq!(gate.told(), "checks/test_in.py TestHeron.test_heron", "{red:?}");
+    }
+    let gate = Gate::new("pytest -q", FILES).printing("pytest", &[]).red(&["tests/test_b.py::test_add"]);
+    assert_eq!(gate.told(), "tests/test_b.py test_add_heron");
+}

@@ -129,6 +129,15 @@ fn opportunities(state: &RunState) -> Vec<Finding> {
 
 /// Gates whose exit code does not say whether the work is done.
 fn deceiving_promises(state: &RunState) -> Vec<Finding> {
+    let gates = state.gates.required().filter_map(|gate| {
+        let text = format!("{}: {}", gate.spec().name, hides_exit(state, gate)?);
+        Some(finding(FindingKind::DeceivingPromise, text))
+    });
+    gates.collect()
+}
+
+/// How the command of a gate hides whether tests fail, in a sentence.
+pub(super) fn hides_exit(state: &RunState, gate: &Gate) -> Option<String> {
     let workspace = state.spec.as_ref().map(|spec| spec.workspace.path.as_str()).unwrap_or_default();
     let hides = |flaw: PromiseFlaw| match flaw {
         PromiseFlaw::PipeHidesExit
@@ -139,13 +148,8 @@ fn deceiving_promises(state: &RunState) -> Vec<Finding> {
         | PromiseFlaw::ExpandedTooEarly => true,
         PromiseFlaw::ReadsOnlyFiles | PromiseFlaw::AlwaysPasses => false,
     };
-    let gates = state.gates.required().filter_map(|gate| {
-        let warnings = promise_warnings(&gate.spec().command, workspace);
-        let warning = warnings.into_iter().find(|warning| hides(warning.flaw))?;
-        let text = format!("{}: {}", gate.spec().name, warning.sentence);
-        Some(finding(FindingKind::DeceivingPromise, text))
-    });
-    gates.collect()
+    let warnings = promise_warnings(&gate.spec().command, workspace);
+    warnings.into_iter().find(|warning| hides(warning.flaw)).map(|warning| warning.sentence)
 }
 
 /// Dependencies that came into the clean copy as the agent left them.

@@ -16,7 +16,7 @@ use crate::settings::{JudgeChoice, StrengthChoice};
 /// How the gates failed before iteration 1. With several gates: the most informative failure (order below).
 pub(super) fn red_before(state: &RunState) -> RedBefore {
     let red = |gate: &Gate| {
-        let first = gate.first_round().filter(|first| first.verdict != Verdict::Pass)?;
+        let first = gate.first_round().filter(|first| first.verdict != Verdict::Pass || fails_under_exit_0(gate))?;
         let shows_tests_now = gate.last().is_some_and(|last| last.report.tests.is_some());
         Some(match &first.tests {
             // Some tests may run although another file does not load.
@@ -37,6 +37,12 @@ pub(super) fn red_before(state: &RunState) -> RedBefore {
         RedBefore::FailedWithoutTests,
     ];
     order.into_iter().find(|red| all.contains(red)).unwrap_or(RedBefore::No)
+}
+
+/// Whether tests failed before iteration 1 although the gate passed.
+pub(super) fn fails_under_exit_0(gate: &Gate) -> bool {
+    let failed = gate.first_round().and_then(|first| first.tests).is_some_and(|tests| tests.failed > 0);
+    failed && !gate.spec().trust_exit && !gate.spec().promise().negated
 }
 
 /// What the probes showed, and why those that are missing were not tried.
