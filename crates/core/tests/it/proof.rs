@@ -540,7 +540,7 @@ fn a_gate_without_tests_that_passes_with_the_sources_of_the_start_is_named() {
 fn a_new_file_that_make_reads_needs_a_person_where_the_gates_pass_without_the_work() {
     let mut story = without_tests();
     story.say("clean / hunks 0 0 0 / certified +new_runner_file:GNUmakefile");
-    let end = "END passed_but (not_proven): the promise passes, but there are new files that a test runner reads";
+    let end = "END passed_but (not_proven): the promise passes, but files that a test runner reads are new or changed";
     assert!(story.last().starts_with(end), "{}", story.last());
 }
 
@@ -548,7 +548,7 @@ fn a_new_file_that_make_reads_needs_a_person_where_the_gates_pass_without_the_wo
 fn a_new_file_that_make_reads_is_only_named_where_the_gates_need_the_work() {
     let mut story = without_tests();
     story.say("clean-fail x / hunks 1 1 1 / certified +new_runner_file:GNUmakefile");
-    assert_eq!(named(story), ["there are new files that a test runner reads: GNUmakefile"]);
+    assert_eq!(named(story), ["files that a test runner reads are new or changed: GNUmakefile"]);
 }
 
 #[test]

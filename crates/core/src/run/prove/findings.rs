@@ -114,7 +114,11 @@ fn opportunities(state: &RunState) -> Vec<Finding> {
     let all = || state.certified().into_iter().flat_map(|certified| &certified.opportunities).filter(counts);
     let kinds = [
         (OpportunityKind::ChangedTest, FindingKind::ChangedTests, "tests of the start were changed"),
-        (OpportunityKind::NewRunnerFile, FindingKind::RunnerConfig, "there are new files that a test runner reads"),
+        (
+            OpportunityKind::NewRunnerFile,
+            FindingKind::RunnerConfig,
+            "files that a test runner reads are new or changed",
+        ),
         (OpportunityKind::ChangedManifest, FindingKind::Manifest, "a file that says how tests are run was changed"),
         (OpportunityKind::GateFile, FindingKind::GateFiles, "files that the gates or the tests use are new or changed"),
         (OpportunityKind::OutsideLink, FindingKind::OutsideLinks, "links lead out of the workspace"),
@@ -194,7 +198,10 @@ fn same_tree(state: &RunState) -> Option<Finding> {
     let tree = state.checkpoints.tree().filter(|_| state.iteration > 0)?;
     let gate = state.gates.required().find(|gate| gate.failed_on(tree))?;
     let name = &gate.spec().name;
-    let text = format!("{name}: flaky: it failed on the same files before, and passes now");
+    let text = format!(
+        "{name}: it failed on the same files before, and passes now: a test is flaky, or something changed that is not \
+         recorded"
+    );
     Some(finding(FindingKind::SameTree, text))
 }
 
