@@ -44,6 +44,7 @@ fn judging(tree: JudgedTree) -> &'static str {
         JudgedTree::Final => "running the gates in a clean copy",
         JudgedTree::Again => "running the gates in another clean copy: is one of them flaky?",
         JudgedTree::Initial => "running the gates in a clean copy of the initial checkpoint",
+        JudgedTree::WithoutNewTests => "running the gates in a copy without the new test files: do the old tests pass?",
         JudgedTree::Canary => "adding a failing test to a copy: do the gates notice?",
         JudgedTree::Undone => "taking the change back in a copy: do the gates notice?",
         JudgedTree::Hunks { .. } => "taking single pieces of the change back in a copy: do the gates notice?",

@@ -128,6 +128,9 @@ pub(crate) fn clean_copy(judgement: &CleanJudgement) -> Option<(Option<Paint>, S
         (CopyVerdict::Passes, JudgedTree::Again) => {
             warn("the gates pass in another clean copy of the same files".to_owned())
         }
+        (CopyVerdict::Disagrees { what }, JudgedTree::WithoutNewTests) => {
+            warn(format!("without the new test files the gates do not pass: {}", text::one_line(what, 200)))
+        }
         (CopyVerdict::Passes, JudgedTree::Canary) => warn("the gates do not notice a failing test".to_owned()),
         (CopyVerdict::Passes, JudgedTree::Undone) => warn("the gates pass without the work, too".to_owned()),
         (CopyVerdict::Passes, JudgedTree::Hidden { .. }) => Some((None, "the hidden gates pass, too".to_owned())),

@@ -38,6 +38,7 @@ mod newcomer;
 mod other_agent;
 mod output;
 mod power_cuts;
+mod probes;
 mod proof;
 mod real;
 mod resume;

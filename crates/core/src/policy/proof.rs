@@ -25,6 +25,8 @@ pub enum FindingKind {
     Canary,
     /// The gates pass with the new tests and the old sources.
     Undo,
+    /// Without the test files that the agent added, tests of the start fail or do not run.
+    NewTests,
     /// A program of a gate is not the one of the start.
     SwappedProgram,
     /// Tests of the start were changed.
@@ -79,13 +81,14 @@ pub enum FindingWeight {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::RenamedTests,
         Self::FailingTests,
         Self::CleanCopy,
         Self::SameTree,
         Self::Canary,
         Self::Undo,
+        Self::NewTests,
         Self::SwappedProgram,
         Self::ChangedTests,
         Self::RunnerConfig,
@@ -116,6 +119,7 @@ impl FindingKind {
             Self::SameTree => "same-tree",
             Self::Canary => "canary",
             Self::Undo => "undo",
+            Self::NewTests => "new-tests",
             Self::SwappedProgram => "swapped-program",
             Self::ChangedTests => "changed-tests",
             Self::RunnerConfig => "runner-config",
@@ -173,6 +177,7 @@ impl FindingKind {
             | Self::CleanCopy
             | Self::Canary
             | Self::Undo
+            | Self::NewTests
             | Self::SwappedProgram
             | Self::WeakerTests
             | Self::HiddenGate => FindingWeight::Evidence,
@@ -322,7 +327,7 @@ pub struct StrengthReport {
     /// The others, a bounded number.
     #[serde(skip_serializing_if = "NameList::is_nothing")]
     pub hunks_not_noticed: NameList,
-    /// Why no piece was taken back.
+    /// Why no piece was taken back, or why not all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunks_not_tried: Option<NotTried>,
 }
@@ -353,12 +358,14 @@ impl StrengthReport {
                 ProbeResult::NotTried(why) => leave_out(&mut parts, name, why),
             }
         }
-        if let Some(why) = &self.hunks_not_tried {
+        let why_rest = self.hunks_not_tried.as_ref();
+        if let Some(why) = why_rest.filter(|_| self.hunks == 0) {
             leave_out(&mut parts, "hunks", why);
         }
         if self.hunks > 0 {
+            let why = why_rest.and_then(NotTried::words).map_or(String::new(), |why| format!("; {why}"));
             let all = if self.hunks_tried < self.hunks {
-                format!(" ({} tried of {})", self.hunks_tried, self.hunks)
+                format!(" ({} tried of {}{why})", self.hunks_tried, self.hunks)
             } else {
                 String::new()
             };
@@ -455,8 +462,10 @@ pub fn result(findings: &[Finding], before: RefusedBefore<'_>, agent_worked: boo
         return ProofResult::PassedBut;
     }
     let mut others = evidence.filter(|finding| !is_hidden(finding)).peekable();
-    // Before iteration 1 there is no agent whose work could change. A hidden gate may be what the agent is to work on.
-    let at_start = others.peek().is_some() && !agent_worked;
+    // Before iteration 1 there is no agent whose work could change. A hidden gate, or tests that fail although the gate
+    // passes, may be what the agent is to work on.
+    let is_work = |finding: &&Finding| finding.kind == FindingKind::FailingTests;
+    let at_start = !agent_worked && others.peek().is_some() && !others.clone().all(|finding| is_work(&finding));
     let same_again = others.any(|finding| before.kinds.contains(&finding.kind));
     if same_again || at_start { ProofResult::PassedBut } else { ProofResult::Refused }
 }

@@ -1,5 +1,6 @@
 //! When something is due: the limits of orders, the end of waits, and the time of the whole run.
 use super::fact::{CancelCause, GatePoint, HoldCause, Order};
+use super::judge_report::JudgedTree;
 use super::state::{OpenRunOrder, RunState};
 use crate::ids::OrderId;
 use crate::machine::Deciding;
@@ -9,6 +10,11 @@ use crate::time::Deadline;
 
 /// So long an unattended run waits for a person to fix this machine.
 pub(super) const UNATTENDED_MS_MAX: u64 = 30 * 60 * 1000;
+
+/// A clean copy that begins shortly before the time limit gets as much as the gates took, so many times,
+const CLEAN_COPY_TIMES_GATES: u64 = 3;
+/// and this for making the copy.
+const CLEAN_COPY_SET_UP_MS: u64 = 60_000;
 
 impl RunState {
     /// When the driver must wake us even if nothing happens.
@@ -62,6 +68,17 @@ impl RunState {
         let share = match open.order {
             Order::RunAgent { .. } => time_budget::agent(left, self.gates.duration_ms(), deciding),
             Order::RunGate { point, .. } if self.counts_time(point) => time_budget::whole(left, deciding),
+            Order::Judge { point, tree } if self.counts_time(point) => {
+                let least = match tree {
+                    JudgedTree::Final | JudgedTree::Again | JudgedTree::Initial => self.clean_copy_ms_min(),
+                    JudgedTree::Hidden { limit_ms, .. } => self.clean_copy_ms_min().saturating_add(limit_ms),
+                    JudgedTree::WithoutNewTests
+                    | JudgedTree::Canary
+                    | JudgedTree::Undone
+                    | JudgedTree::Hunks { .. } => 0,
+                };
+                time_budget::whole(left.max(least), deciding)
+            }
             // Nothing has to be ended but the waiting.
             Order::Hold { cause, .. } if !self.clock.stops_for(cause) && !open.is_cancelled() => {
                 time_budget::Share { ask_ms: left, end_ms: left }
@@ -83,6 +100,11 @@ impl RunState {
         (!open.is_killed()).then_some(Deadline { since: open.since, after_ms })
     }
 
+    /// So long a clean copy may take, even where the run has less time left: without it a pass is not proven.
+    fn clean_copy_ms_min(&self) -> u64 {
+        self.gates.duration_ms().saturating_mul(CLEAN_COPY_TIMES_GATES).saturating_add(CLEAN_COPY_SET_UP_MS)
+    }
+
     /// How long the run still waits for a person to fix this machine; none without an end.
     pub(super) fn blocked_ms_left(&self, deciding: &Deciding) -> Option<u64> {
         let since = self.trouble.blocked_since().filter(|_| self.clock.is_unattended())?;
@@ -94,6 +116,11 @@ impl RunState {
     pub(super) fn out_of_time(&self, deciding: &Deciding) -> bool {
         let counts = self.phase.point().is_some_and(|point| self.counts_time(point));
         counts && (self.clock.ended_gate() || self.time_left(deciding) == Some(0))
+    }
+
+    /// How much time is left for probes, where that is limited.
+    pub(super) fn probe_ms_left(&self, point: GatePoint, deciding: &Deciding) -> Option<u64> {
+        self.time_left(deciding).filter(|_| self.counts_time(point))
     }
 
     /// After a person opened a run again or rolled it back, its gates are not cut off: the person needs their result.

@@ -294,9 +294,15 @@ fn judge_limit_ms(tree: JudgedTree, settings: &Settings) -> u64 {
     let more = match tree {
         JudgedTree::Hunks { budget_ms } => budget_ms,
         JudgedTree::Hidden { limit_ms, .. } => limit_ms,
-        JudgedTree::Final | JudgedTree::Again | JudgedTree::Initial | JudgedTree::Canary | JudgedTree::Undone => 0,
+        JudgedTree::Final
+        | JudgedTree::Again
+        | JudgedTree::Initial
+        | JudgedTree::WithoutNewTests
+        | JudgedTree::Canary
+        | JudgedTree::Undone => 0,
     };
-    gates.saturating_add(COPY_MS_MAX).saturating_add(more)
+    let set_up = settings.values.gate.setup.as_ref().map_or(0, |_| settings.gate_timeout_ms);
+    gates.saturating_add(COPY_MS_MAX).saturating_add(set_up).saturating_add(more)
 }
 
 impl Order {

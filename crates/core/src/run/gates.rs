@@ -292,6 +292,9 @@ impl Gate {
             self.first_round = Some(FirstRound::of(report, verdict));
             let failed = tests.map_or(0, |tests| tests.failed);
             self.accepted_failures = if verdict == Verdict::Pass { failed } else { 0 };
+        } else if let Some(tests) = tests.filter(|_| verdict == Verdict::Pass) {
+            // What was repaired must not fail again.
+            self.accepted_failures = self.accepted_failures.min(tests.failed);
         }
         if let Some(tree) = round.tree.filter(|tree| verdict == Verdict::Fail && !self.failed_on(tree)) {
             if self.failed_trees.len() >= FAILED_TREES_MAX {

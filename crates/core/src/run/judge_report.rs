@@ -10,6 +10,10 @@ use crate::policy::gate::{ExitContradiction, Verdict};
 use crate::test_output::SameNames;
 use crate::text::NameList;
 
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 /// How many left-out files a remark names in words.
 const LEFT_OUT_NAMED_MAX: usize = 4;
 
@@ -23,6 +27,8 @@ pub enum JudgedTree {
     Again,
     /// The tree of the initial checkpoint.
     Initial,
+    /// The final tree without the test files that the agent added.
+    WithoutNewTests,
     /// The final tree with one failing test more, added in the way of the test runner.
     Canary,
     /// The final tests with all other files as they were in the initial checkpoint.
@@ -39,6 +45,17 @@ pub enum JudgedTree {
         /// How long these gates may take together.
         limit_ms: u64,
     },
+}
+
+impl JudgedTree {
+    /// Whether it is changed to see what the gates notice. Such a copy may be left out.
+    #[must_use]
+    pub const fn is_probe(self) -> bool {
+        match self {
+            Self::WithoutNewTests | Self::Canary | Self::Undone | Self::Hunks { .. } => true,
+            Self::Final | Self::Again | Self::Initial | Self::Hidden { .. } => false,
+        }
+    }
 }
 
 /// Where the gates of a copy ran.
@@ -68,7 +85,10 @@ pub struct JudgeReport {
     /// What the gates said, in the order in which they ran. It ends with the first required gate that does not pass.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<JudgedGate>,
-    /// What became of the pieces, where they were taken back.
+    /// The probe had nothing to change: the copy is the final tree, on which the gates passed already. Nothing was run.
+    #[serde(skip_serializing_if = "is_false")]
+    pub unchanged: bool,
+    /// What became of the pieces, where they were taken back. Of a probe that was stopped: of those that were tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunks: Option<HunkReport>,
     /// What a person should read, a bounded number.

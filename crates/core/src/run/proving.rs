@@ -89,6 +89,12 @@ impl Proving {
         self.pass(point)?.judgement.as_ref()
     }
 
+    /// All copies that were judged for this state.
+    #[must_use]
+    pub fn copies(&self, point: GatePoint) -> &[JudgedCopy] {
+        self.pass(point).map_or(&[], |pass| &pass.copies)
+    }
+
     /// What a copy of this kind showed for this state.
     #[must_use]
     pub fn copy(&self, point: GatePoint, is: fn(JudgedTree) -> bool) -> Option<&JudgedCopy> {
@@ -210,7 +216,12 @@ impl Proving {
     }
 
     pub(super) fn judged(&mut self, judgement: &ProofJudgement) {
-        self.refused = judgement.findings.iter().map(|finding| finding.kind).collect();
+        let point = self.pass.as_ref().map(|pass| pass.point);
+        let at_start =
+            matches!(point, Some(GatePoint::Baseline | GatePoint::Reopened(0) | GatePoint::RolledBack(0)) | None);
+        // What was so before an agent worked is not a second time by what it did.
+        let kinds = judgement.findings.iter().map(|finding| finding.kind).filter(|_| !at_start);
+        self.refused = kinds.collect();
         self.refused_by_hidden += u32::from(judgement.refused_by_hidden);
         if let Some(pass) = &mut self.pass {
             pass.judgement = Some(judgement.clone());

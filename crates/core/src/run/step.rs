@@ -139,7 +139,11 @@ impl Turn<'_> {
             }
             Event::Requested { request: Request::Rollback(target), .. } => self.cancel_for_rollback(target.now),
             Event::Requested { request: Request::Checkpoint { name }, .. } => self.manual_checkpoint(name),
-            Event::Requested { request: Request::Stop | Request::Pause | Request::Resume, .. } => self.end_hold(),
+            Event::Requested { request: Request::Stop, .. } => {
+                self.end_hold();
+                self.end_probe();
+            }
+            Event::Requested { request: Request::Pause | Request::Resume, .. } => self.end_hold(),
             Event::Requested { request: Request::Set(changes), .. } => self.end_wait(&changes),
             Event::Noticed(Notice::Silent { order }) => self.cancel_agent(order, CancelCause::Silent),
             Event::Noticed(Notice::Retrying { order }) => self.cancel_agent(order, CancelCause::Retrying),
@@ -257,6 +261,14 @@ impl Turn<'_> {
         let pause = requests.pause.is_some() || self.after.trouble.held().is_some();
         let paused_again = self.after.is_paused() && pause && requests.stop.is_none();
         if held && !paused_again {
+            self.cancel_main(CancelCause::Request);
+        }
+    }
+
+    /// A person wants the end: the verdict is kept, and no probe is waited for.
+    fn end_probe(&mut self) {
+        let order = self.after.main_order().map(|(_, open)| &open.order);
+        if matches!(order, Some(Order::Judge { tree, .. }) if tree.is_probe()) {
             self.cancel_main(CancelCause::Request);
         }
     }

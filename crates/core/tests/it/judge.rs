@@ -382,6 +382,7 @@ impl Judge {
         let passes = match tree {
             JudgedTree::Final | JudgedTree::Again => !seed.one_in(4),
             JudgedTree::Hidden { .. } => seed.one_in(2),
+            JudgedTree::WithoutNewTests => !seed.one_in(4),
             JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. } | JudgedTree::Initial => seed.one_in(4),
         };
         match tree {
@@ -392,7 +393,7 @@ impl Judge {
             JudgedTree::Final | JudgedTree::Again => {}
             JudgedTree::Canary => self.canary_missed = passes,
             JudgedTree::Hidden { .. } => self.hidden_on = passes.then_some(self.tree),
-            JudgedTree::Initial | JudgedTree::Undone | JudgedTree::Hunks { .. } => {}
+            JudgedTree::Initial | JudgedTree::WithoutNewTests | JudgedTree::Undone | JudgedTree::Hunks { .. } => {}
         }
         let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(i32::from(!passes)), "copy") else {
             return Answer::Held;
@@ -423,8 +424,7 @@ impl Judge {
             self.workspace_only = true;
         }
         let why = "no copy can be made".to_owned();
-        let is_probe = matches!(tree, JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. });
-        let why = if is_probe { NotJudged::NoProbe { why } } else { NotJudged::HostFailed { why } };
+        let why = if tree.is_probe() { NotJudged::NoProbe { why } } else { NotJudged::HostFailed { why } };
         Answer::Judged(Box::new(JudgeReport::not_done(why)))
     }
 

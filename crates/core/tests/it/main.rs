@@ -36,6 +36,7 @@ mod now;
 mod play;
 mod precedence;
 mod probe;
+mod probing;
 mod promise_warning;
 mod prompt;
 mod proof;

@@ -58,6 +58,8 @@ pub(crate) struct Story {
     pub(crate) state: RunState,
     pub(crate) journal: Vec<Entry>,
     pub(crate) told: String,
+    /// The agent added test files. Otherwise the probe without them is answered by the story itself.
+    pub(crate) adds_tests: bool,
     /// The moment of the newest word that was said without one.
     ms: u64,
 }
@@ -79,7 +81,8 @@ impl Story {
     }
 
     pub(crate) fn of(spec: RunSpec) -> Self {
-        let mut story = Self { state: RunState::default(), journal: Vec::new(), told: String::new(), ms: 0 };
+        let mut story =
+            Self { state: RunState::default(), journal: Vec::new(), told: String::new(), adds_tests: false, ms: 0 };
         story.happen(0, Event::Created(Box::new(spec)));
         story
     }
@@ -118,6 +121,10 @@ impl Story {
             self.ms += 10;
             let event = self.event(word.trim());
             self.happen(self.ms, event);
+            if !self.adds_tests && self.last() == "judge without_new_tests" {
+                let none = self.event("no-probe no new test files");
+                self.happen(self.ms, none);
+            }
         }
         self
     }
@@ -359,27 +366,30 @@ fn guarded(word: &str, more: &str) -> Answer {
     Answer::Guard(Box::new(GuardReport { files, tampered, paths, restored, ..GuardReport::default() }))
 }
 
-/// `clean`, `clean-fail WORDS`, `hunks 30 12 9`: what the gates said on a copy.
+/// `clean`, `clean-fail WORDS`, `hunks 30 12 9`, `hunks-stopped 30 2 2`, `unchanged`: what the gates said on a copy.
 fn judged(word: &str, more: &str) -> Answer {
     let (ended, verdict) = match word {
         "clean-fail" => (Ended::Exit(1), Verdict::Fail),
         _ => (Ended::Exit(0), Verdict::Pass),
     };
     let Answer::GateEnded(report) = gate(ended, more) else { unreachable!() };
-    let gates = if word == "hunks" {
+    let not_done = (word == "hunks-stopped").then_some(NotJudged::Stopped);
+    let gates = if word.starts_with("hunks") || word == "unchanged" {
         Vec::new()
     } else {
         vec![JudgedGate { gate: 0, verdict, tries: 1, report, contradiction: None, same_tests: None }]
     };
     let mut numbers = more.split_whitespace().map(|number| number.parse().unwrap_or(0));
     let mut number = || numbers.next().unwrap_or(0);
-    let hunks = (word == "hunks").then(|| HunkReport {
+    let hunks = (word.starts_with("hunks")).then(|| HunkReport {
         all: number(),
         tried: number(),
         noticed: number(),
         not_noticed: NameList::of(["src/a.rs:40-52"].into_iter()),
     });
-    let report = JudgeReport { place: JudgePlace::OwnPath, gates, hunks, duration_ms: 10, ..JudgeReport::default() };
+    let unchanged = word == "unchanged";
+    let (place, duration_ms) = (JudgePlace::OwnPath, 10);
+    let report = JudgeReport { place, gates, hunks, not_done, unchanged, duration_ms, ..JudgeReport::default() };
     Answer::Judged(Box::new(report))
 }
 
@@ -469,7 +479,7 @@ fn answer(word: &str, more: &str) -> Answer {
         "certified" => certified(more),
         "tests" => tests(more),
         "tests-clean" => tests_on_copy(more),
-        "clean" | "clean-fail" | "hunks" => judged(word, more),
+        "clean" | "clean-fail" | "hunks" | "hunks-stopped" | "unchanged" => judged(word, more),
         "on-copy" => each_on_copy(more),
         "opened-workspace" => opened(more),
         "judge-stopped" => not_judged(NotJudged::Stopped),

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use loop_core::policy::probe::{
-    Canary, CanaryRequest, ChangedFile, NoCanary, NoUndo, TreeVersion, UndoPlan, UndoStep, canary, undo,
+    Canary, CanaryRequest, ChangedFile, NoCanary, NoUndo, TreeVersion, UndoPlan, UndoStep, canary, new_test_files, undo,
 };
 use loop_core::test_output::{TestStatus, Tests};
 
@@ -35,6 +35,15 @@ impl Gate {
     }
 
     fn canary(&self) -> Result<Canary, NoCanary> {
+        self.with_request(canary)
+    }
+
+    /// The test files that are taken out of a copy.
+    fn new_tests(&self) -> String {
+        self.with_request(new_test_files).join(" ")
+    }
+
+    fn with_request<T>(&self, probe: impl Fn(&CanaryRequest<'_>) -> T) -> T {
         let names = |files: Files| files.iter().map(|(path, _)| (*path).to_owned()).collect::<Vec<_>>();
         let read = |version: TreeVersion, path: &str| {
             let files = if version == TreeVersion::Initial { self.initial } else { self.last };
@@ -46,7 +55,7 @@ impl Gate {
         let tests = Tests { format: self.format, statuses, passed, failed: 0, skipped: 0, uncounted: false };
         let opened: Vec<String> = self.opened.iter().map(|path| (*path).to_owned()).collect();
         let red: Vec<String> = self.red.iter().map(|id| (*id).to_owned()).collect();
-        canary(&CanaryRequest {
+        probe(&CanaryRequest {
             command: self.command,
             tests: (!self.format.is_empty()).then_some(&tests),
             red: &red,
@@ -490,4 +499,66 @@ fn a_failing_test_passes_where_an_assertion_of_its_file_is_without_effect() {
     assert!(
         Gate::new("node --test", OTHER).contents().ends_with("() => {\n  throw new Error('not as expected');\n});\n")
     );
+}
+
+const JS_TEST: &str = "const test = require('node:test');\ntest('a', () => {});\n";
+const OLD: Files = &[("calc.py", "x = 1\n"), ("test_calc.py", PY)];
+
+#[test]
+fn new_files_that_a_runner_runs_as_tests_by_their_names_are_taken_out() {
+    let last: Files = &[
+        ("calc.py", "x = 2\n"),
+        ("conftest.py", "x = 1\n"),
+        ("test_a.py", PY),
+        ("helpers.py", "x = 1\n"),
+        ("snapshots/test_a.snap", "x"),
+        ("test_calc.py", PY),
+    ];
+    for command in ["pytest -q", "python3 -m unittest", "python3 -m unittest -v", "make -s test || exit 1; pytest"] {
+        assert_eq!(Gate::new(command, last).from(OLD).new_tests(), "test_a.py", "{command}");
+    }
+    for command in ["sh check.sh", "pytest test_a.py", "docker run x pytest", "cargo test"] {
+        assert_eq!(Gate::new(command, last).from(OLD).new_tests(), "", "{command}");
+    }
+    let initial: Files = &[("calc.js", ""), ("test/calc.test.js", JS_TEST)];
+    let last: Files =
+        &[("calc.js", ""), ("test/calc.test.js", JS_TEST), ("test/a.js", JS_TEST), ("test/help.js", "exports.x = 1\n")];
+    assert_eq!(Gate::new("node --test", last).from(initial).new_tests(), "test/a.js");
+    let initial: Files = &[("src/lib.rs", ""), ("tests/one.rs", "")];
+    let last: Files = &[("src/lib.rs", ""), ("tests/one.rs", ""), ("tests/two.rs", ""), ("tests/common/mod.rs", "")];
+    assert_eq!(Gate::new("cargo test", last).from(initial).new_tests(), "tests/two.rs");
+    let initial: Files = &[("a.go", ""), ("a_test.go", "")];
+    let last: Files = &[("a.go", ""), ("a_test.go", ""), ("b.go", ""), ("b_test.go", "")];
+    assert_eq!(Gate::new("go test ./...", last).from(initial).new_tests(), "b_test.go");
+}
+
+#[test]
+fn where_there_was_no_test_at_the_start_the_new_ones_are_the_work() {
+    let last: Files = &[("calc.py", "x = 2\n"), ("test_calc.py", PY)];
+    assert_eq!(Gate::new("pytest -q", last).from(&[("calc.py", "x = 1\n")]).new_tests(), "");
+}
+
+#[test]
+fn a_test_file_that_was_moved_or_that_a_changed_test_names_stays() {
+    let moved: Files = &[("calc.py", "x = 2\n"), ("tests/test_calc.py", PY), ("test_more.py", "def test_x(): pass\n")];
+    assert_eq!(Gate::new("pytest -q", moved).from(OLD).new_tests(), "test_more.py");
+    let named: Files = &[
+        ("calc.py", "x = 2\n"),
+        ("test_calc.py", "from test_base import Base\ndef test_add():\n    assert Base\n"),
+        ("test_base.py", "class Base: pass\n"),
+    ];
+    assert_eq!(Gate::new("pytest -q", named).from(OLD).new_tests(), "");
+}
+
+#[test]
+fn python_gets_the_failing_test_in_the_file_of_one_that_failed_at_the_start() {
+    const FILES: Files =
+        &[("test_top.py", CASE), ("checks/test_in.py", CASE), ("tests/test_a.py", PY), ("tests/test_b.py", PY)];
+    for red in ["checks.test_in.A.test_a", "test_a (checks.test_in.A)", "test_a (checks.test_in.A.test_a)"] {
+        let red: &'static [&'static str] = vec![red].leak();
+        let gate = Gate::new("python3 -m unittest", FILES).printing("unittest", &[]).red(red);
+        assert_eq!(gate.told(), "checks/test_in.py TestHeron.test_heron", "{red:?}");
+    }
+    let gate = Gate::new("pytest -q", FILES).printing("pytest", &[]).red(&["tests/test_b.py::test_add"]);
+    assert_eq!(gate.told(), "tests/test_b.py test_add_heron");
 }

@@ -9,14 +9,19 @@ use std::time::{Duration, Instant};
 use loop_core::ids::RunId;
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::probe::failed_otherwise;
-use loop_core::run::{Gate, GateIndex, INITIAL, JudgeReport, JudgedGate, JudgedTree, NotJudged, Remark, RunState};
+use loop_core::run::{
+    Gate, GateIndex, INITIAL, JudgeReport, JudgedGate, JudgedTree, NameList, NotJudged, Remark, RunState,
+};
 use loop_core::test_output::{TestStatus, Tests};
 use loop_core::text;
 use serde::{Deserialize, Serialize};
 
 use super::clean_copy::{CleanCopy, CleanError, CleanRequest, GateRange, RanGate, RunCopies};
-use super::probe::{ProbeContext, ProbeError, ProbeGate, apply_canary, apply_undone, probe_word, try_hunks};
+use super::probe::{
+    ProbeContext, ProbeError, ProbeGate, Undone, apply_canary, apply_undone, new_tests, probe_word, try_hunks,
+};
 use super::{baseline, hidden, place};
+use crate::checkpoint::{CheckpointContext, Recorded};
 use crate::gate::stored_tests;
 use crate::journal;
 use crate::paths::path_of;
@@ -33,6 +38,8 @@ const REPORT_BYTES_MAX: usize = 12 * 1024;
 /// Then so many gates are reported in words, and so much of what each says.
 const GATES_TOLD_MAX: usize = 8;
 const SAID_BYTES_MAX: usize = 200;
+
+const NO_NEW_TESTS: &str = "there are no new test files";
 
 /// What is to be judged.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -104,6 +111,9 @@ fn judge(request: &JudgeRequest, outputs: &Path) -> Result<JudgeReport, CleanErr
     }
     let spec = state.spec.as_ref().ok_or_else(|| unable("the run never began"))?;
     let context = folder.checkpoints(spec);
+    if request.tree == JudgedTree::WithoutNewTests && !has_new_tests(request, &folder, &state, &context) {
+        return Ok(JudgeReport::not_done(NotJudged::NoProbe { why: NO_NEW_TESTS.to_owned() }));
+    }
     // Before the first iteration there is no agent yet: it is recorded now, after the gates have run once.
     let taken = if state.iteration == 0 { Some(baseline::take(&folder.path, &context)?) } else { None };
     let of = RunCopies { state: &state, run: &folder.path, context: &context, copies: &request.copies };
@@ -136,12 +146,8 @@ fn judge_copy(
 ) -> Result<JudgeReport, CleanError> {
     copy.set_up(signals, &mut |_| {})?;
     let report = |ran: &[RanGate]| JudgeReport { gates: judged_gates(ran), ..JudgeReport::default() };
-    let names: Vec<Option<Tests>> = required(state).map(|(_, gate)| names_of(folder, gate)).collect();
-    let red: Vec<Vec<String>> = required(state).map(|(_, gate)| red_names(folder, gate)).collect();
-    let gates: Vec<ProbeGate<'_>> = required(state)
-        .zip(names.iter().zip(&red))
-        .map(|((number, gate), (names, red))| ProbeGate { gate: number, spec: gate.spec(), tests: names.as_ref(), red })
-        .collect();
+    let known: Vec<KnownTests> = required(state).map(|(_, gate)| KnownTests::of(folder, gate)).collect();
+    let gates = probe_gates(state, &known);
     let context = ProbeContext {
         copy: &copy.tree,
         initial: &copy.initial,
@@ -155,12 +161,48 @@ fn judge_copy(
         JudgedTree::Final | JudgedTree::Again => {
             Ok(report(&copy.run_gates(GateRange::UpToFailure, signals, &mut |_| {})?))
         }
+        JudgedTree::WithoutNewTests => without_new_tests(&context, copy, folder, state, signals),
         JudgedTree::Canary => canary(&context, copy, signals),
         JudgedTree::Undone => undone(&context, copy, signals),
         JudgedTree::Hunks { budget_ms } => hunks(&context, Duration::from_millis(budget_ms), copy, signals),
         // An empty report would be a pass.
         JudgedTree::Hidden { .. } => Err(CleanError::Unable("hidden gates are judged elsewhere".to_owned())),
     }
+}
+
+/// The tests of a gate, as far as they are known by name.
+struct KnownTests {
+    /// Those of its newest run.
+    last: Option<Tests>,
+    /// Those that failed before iteration 1.
+    red: Vec<String>,
+}
+
+impl KnownTests {
+    fn of(folder: &RunFolder, gate: &Gate) -> Self {
+        Self { last: names_of(folder, gate), red: red_names(folder, gate) }
+    }
+}
+
+fn probe_gates<'a>(state: &'a RunState, known: &'a [KnownTests]) -> Vec<ProbeGate<'a>> {
+    let gates = required(state).zip(known).map(|((gate, spec), known)| ProbeGate {
+        gate,
+        spec: spec.spec(),
+        tests: known.last.as_ref(),
+        red: &known.red,
+    });
+    gates.collect()
+}
+
+/// Whether there are new test files: where there are none, no copy is made.
+fn has_new_tests(request: &JudgeRequest, folder: &RunFolder, state: &RunState, context: &CheckpointContext) -> bool {
+    let open = |name: &str| Recorded::open(context, name).ok();
+    // Where a tree cannot be read, making the copy says why.
+    let (Some(initial), Some(last)) = (open(INITIAL), open(&request.checkpoint)) else { return true };
+    let known: Vec<KnownTests> = required(state).map(|(_, gate)| KnownTests::of(folder, gate)).collect();
+    let gates = probe_gates(state, &known);
+    let (copy, gate_files) = (Path::new(""), state.guard.learned());
+    new_tests(&ProbeContext { copy, initial: &initial, last: &last, gates: &gates, gate_files }).is_some()
 }
 
 fn judged_gates(ran: &[RanGate]) -> Vec<JudgedGate> {
@@ -182,6 +224,49 @@ fn red_names(folder: &RunFolder, gate: &Gate) -> Vec<String> {
     let first = gate.first_order().and_then(|order| stored_tests(&folder.gate(0, order)));
     let statuses = first.map(|tests| tests.statuses).unwrap_or_default();
     statuses.into_iter().filter(|(_, status)| *status == TestStatus::Failed).map(|(id, _)| id).collect()
+}
+
+/// The tests of the start without those that the agent added. A gate that does not pass runs once more: it may be flaky.
+fn without_new_tests(
+    context: &ProbeContext<'_>,
+    copy: &CleanCopy<'_>,
+    folder: &RunFolder,
+    state: &RunState,
+    signals: &mut Signals,
+) -> Result<JudgeReport, CleanError> {
+    let no_probe = |why: &str| Ok(JudgeReport::not_done(NotJudged::NoProbe { why: why.to_owned() }));
+    let Some(new) = new_tests(context) else { return no_probe(NO_NEW_TESTS) };
+    new.remove(context)?;
+    let is_required = |gate: GateIndex| context.gates.iter().any(|required| required.gate == gate);
+    let passes = |ran: &[RanGate]| ran.iter().all(|ran| ran.run.verdict == Verdict::Pass);
+    let mut ran = copy.run_some(&is_required, GateRange::All, signals, &mut |_| {})?;
+    if !passes(&ran) {
+        ran = copy.run_some(&is_required, GateRange::All, signals, &mut |_| {})?;
+    }
+    let did_not_build = ran.iter().any(|ran| ran.run.verdict != Verdict::Pass && ran.run.report.did_not_build);
+    if did_not_build && new.old_tests_changed {
+        return no_probe("the changed tests of the start cannot be loaded without the new test files");
+    }
+    let mut gates = judged_gates(&ran);
+    for (gate, ran) in gates.iter_mut().zip(&ran) {
+        let known = state.gates.get(gate.gate);
+        let lost = known.map(|known| lost_names(folder, known, ran.run.tests.as_ref())).unwrap_or_default();
+        if let Some(tests) = &mut gate.report.tests {
+            tests.missing = NameList::of(lost.iter().map(String::as_str));
+            tests.missing_without_brackets = NameList::default();
+        }
+    }
+    Ok(JudgeReport { gates, ..JudgeReport::default() })
+}
+
+/// Tests that ran before iteration 1 and on the final tree, and not in this run. Runners that name only some tests are not
+/// compared by names.
+fn lost_names(folder: &RunFolder, gate: &Gate, now: Option<&Tests>) -> Vec<String> {
+    let first = gate.first_order().and_then(|order| stored_tests(&folder.gate(0, order)));
+    let (Some(first), Some(last), Some(now)) = (first, names_of(folder, gate), now) else { return Vec::new() };
+    let ran = |tests: &Tests, id: &str| tests.statuses.get(id).is_some_and(|status| *status != TestStatus::Skipped);
+    let ids = first.statuses.keys().filter(|id| ran(&first, id) && ran(&last, id) && !ran(now, id));
+    ids.cloned().collect()
 }
 
 /// A failing test more: every gate that has one must notice it.
@@ -209,7 +294,9 @@ fn canary(context: &ProbeContext<'_>, copy: &CleanCopy<'_>, signals: &mut Signal
 /// The sources of the start under the tests of now.
 fn undone(context: &ProbeContext<'_>, copy: &CleanCopy<'_>, signals: &mut Signals) -> Result<JudgeReport, CleanError> {
     match apply_undone(context) {
-        Ok(()) => {}
+        Ok(Undone::Changed) => {}
+        // The final tree passed already. Run once more it could only fail by chance.
+        Ok(Undone::Unchanged) => return Ok(JudgeReport { unchanged: true, ..JudgeReport::default() }),
         Err(ProbeError::NotApplicable(why)) => return Ok(JudgeReport::not_done(NotJudged::NoProbe { why })),
         Err(ProbeError::Unable(error)) => return Err(error.into()),
     }
@@ -237,6 +324,9 @@ fn hunks(
             }
         })?;
     match failed {
+        Some(CleanError::Stopped) => {
+            Ok(JudgeReport { hunks: Some(report), not_done: Some(NotJudged::Stopped), ..JudgeReport::default() })
+        }
         Some(error) => Err(error),
         None => Ok(JudgeReport { hunks: Some(report), ..JudgeReport::default() }),
     }
@@ -245,7 +335,7 @@ fn hunks(
 #[cfg(test)]
 mod tests {
     use loop_core::machine::FACT_BYTES_MAX;
-    use loop_core::run::{Ended, GateReport, NameList, Output, TestsSeen};
+    use loop_core::run::{Ended, GateReport, Output, TestsSeen};
 
     use super::*;
 

@@ -11,6 +11,7 @@
 //! | `filter` | patterns and expressions that select tests |
 //! | `pytest` `unittest` `javascript` `cargo` `golang` | one failing test in the way of each runner |
 //! | `broken` | a test that failed at the start, made to fail again |
+//! | `new_tests` | test files that the agent added, to be taken out |
 //! | `roles` | which files are tests, which decide how tests run, and which are sources |
 //! | `undo` | old sources under the final tests |
 //! | `hunks` | pieces of a change, to be taken back one at a time |
@@ -21,6 +22,7 @@ mod filter;
 mod golang;
 mod hunks;
 mod javascript;
+mod new_tests;
 mod project;
 mod pytest;
 mod roles;
@@ -37,6 +39,7 @@ use crate::policy::gate::Promise;
 use crate::test_output::{TestStatus, Tests};
 
 pub use hunks::{Hunk, LineChange, in_order, is_worth_trying, join_near};
+pub use new_tests::new_test_files;
 pub use roles::{FileRole, role_of};
 pub use runners::{RunnerProgram, runner_programs};
 pub use undo::{ChangedFile, NoUndo, UndoPlan, UndoStep, first_test_line, undo};

@@ -85,8 +85,12 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
         files if files.is_empty() => return Err(NoCanary::NoTestFile(NAME)),
         files => files,
     };
+    // The file of a test that failed at the start comes first: an agent that hides just that one is noticed.
+    let printed = probed.turned_green().filter_map(|id| id.split_once("::")).map(|(file, _)| file);
+    let red: Vec<&str> = printed.filter_map(|file| probed.file_of(file, &call.folder)).collect();
+    let red = if args.single.is_none() { probed.ranked(red) } else { Vec::new() };
     let mut why = NoCanary::NoTestFile(NAME);
-    for path in probed.ranked(files) {
+    for path in red.into_iter().chain(probed.ranked(files)) {
         let Some(text) = probed.text(path) else { continue };
         match in_file(&args, probed, path, &text) {
             Ok(canary) => return Ok(canary),

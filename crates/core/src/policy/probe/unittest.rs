@@ -4,7 +4,7 @@ use super::filter::{fits_glob, option_value};
 use super::project::{Probed, appended, capital, is_identifier};
 use super::runners::RunnerKind;
 use super::{Canary, NoCanary};
-use crate::policy::protect::paths::{folder_of, is_below, name_of};
+use crate::policy::protect::paths::{folder_of, is_below, joined, name_of};
 use crate::policy::protect::script::clean;
 
 const NAME: &str = "unittest";
@@ -24,7 +24,10 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
     } else {
         args.names.iter().filter_map(|name| module(name, call, probed)).collect()
     };
-    for path in probed.ranked(files) {
+    // The file of a test that failed at the start comes first, also where discovery does not find it any more: an agent
+    // that hides just that one is noticed.
+    let red = if args.names.is_empty() { red_files(&args, call, probed) } else { Vec::new() };
+    for path in probed.ranked(red).into_iter().chain(probed.ranked(files)) {
         let first = probed.first_text(path).unwrap_or_default();
         let Some(text) = probed.text(path) else { continue };
         if !text.contains("TestCase") || !text.contains("def test") || SKIPS_ALL.iter().any(|word| first.contains(word))
@@ -34,6 +37,24 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
         return with_class(probed, path, &text, args.pattern.as_deref());
     }
     Err(NoCanary::NoTestFile(NAME))
+}
+
+/// The files of the tests that failed at the start: `tests.test_a.A.test_one`, or `test_one (tests.test_a.A)`.
+fn red_files<'a>(args: &Args, call: &RunnerCall, probed: &Probed<'a>) -> Vec<&'a str> {
+    let mut files = Vec::new();
+    for id in probed.turned_green() {
+        let words = id.split(|letter: char| !(letter.is_alphanumeric() || matches!(letter, '_' | '.')));
+        for word in words.filter(|word| word.contains('.')) {
+            let parts: Vec<&str> = word.split('.').collect();
+            let of = |count: usize| {
+                let path = format!("{}.py", parts.get(..count)?.join("/"));
+                let places = [joined(&call.folder, &path), joined(&args.start, &path)];
+                probed.files().find(|file| places.iter().any(|place| place == file))
+            };
+            files.extend((1..parts.len()).rev().find_map(of));
+        }
+    }
+    files
 }
 
 fn with_class(probed: &Probed<'_>, path: &str, text: &str, pattern: Option<&str>) -> Result<Canary, NoCanary> {

@@ -377,9 +377,17 @@ pub fn opportunity(path: &str, change: FileChange) -> Option<OpportunityKind> {
         _ if is_manifest(name) => Some(OpportunityKind::ChangedManifest),
         _ if is_runner_file(path) => Some(OpportunityKind::NewRunnerFile),
         FileChange::New if reads || shadows(path) => Some(OpportunityKind::NewRunnerFile),
-        FileChange::Changed | FileChange::Removed if is_test_path(path) => Some(OpportunityKind::ChangedTest),
+        FileChange::Changed | FileChange::Removed if is_test_path(path) || is_checks_package(path) => {
+            Some(OpportunityKind::ChangedTest)
+        }
         FileChange::New | FileChange::Changed | FileChange::Removed => None,
     }
+}
+
+/// Whether a file makes a package of a folder of tests or checks: without it unittest does not search there.
+fn is_checks_package(path: &str) -> bool {
+    let above = path.strip_suffix("/__init__.py");
+    above.is_some_and(|above| above.split('/').any(|part| is_check_folder(part) || matches!(part, "test" | "tests")))
 }
 
 /// Whether a file takes the place of a module that runners import: at the top, or in a folder of checks or tests.

@@ -2,14 +2,18 @@
 use super::{clean_copy, required};
 use crate::machine::Deciding;
 use crate::policy::gate::Verdict;
-use crate::run::judge::says_nothing;
+use crate::run::fact::CancelCause;
 use crate::run::judge_report::{JudgePlace, JudgeReport, JudgedGate, JudgedTree, LeftOut, NotJudged, Remark};
 use crate::run::judgement::{CleanJudgement, CopyVerdict, TestSetStability, WorkspaceOnly};
-use crate::run::kept_tests::lost_on_copy;
+use crate::run::kept_tests::{count_text, lost_on_copy};
 use crate::run::proving::UnjudgedCopy;
 use crate::run::state::RunState;
-use crate::test_output::SameNames;
+use crate::test_output::{SameNames, TestsSeen};
 use crate::text::NameList;
+
+/// Why a probe has no result.
+pub(super) const OUT_OF_TIME: &str = "out of time";
+pub(super) const STOPPED_BY_YOU: &str = "stopped by you";
 
 const OPENED: &str =
     "files of the workspace were opened while the gates ran in a copy, for example by a container that mounts it";
@@ -25,7 +29,7 @@ pub(in crate::run) fn judge_copy(state: &RunState, deciding: &Deciding) -> Clean
     };
     let Some(unjudged) = state.proving.unjudged() else { return nothing };
     let (tree, report) = (unjudged.tree, &unjudged.report);
-    if report.not_done.is_some() && unjudged.cancelled.is_some_and(says_nothing) {
+    if report.not_done.is_some() && unjudged.cancelled.is_some_and(is_given_again) {
         return CleanJudgement { tree, ..nothing };
     }
     let verdict = verdict(state, unjudged, deciding);
@@ -35,11 +39,40 @@ pub(in crate::run) fn judge_copy(state: &RunState, deciding: &Deciding) -> Clean
     CleanJudgement { tree, verdict, stability, workspace_only, drop_earlier }
 }
 
+/// Whether a copy that was cancelled is judged again when it is due: a person wants something else meanwhile.
+fn is_given_again(cause: CancelCause) -> bool {
+    match cause {
+        CancelCause::Abort | CancelCause::Rollback => true,
+        CancelCause::Timeout
+        | CancelCause::Silent
+        | CancelCause::TimeLimit
+        | CancelCause::TimeUp
+        | CancelCause::Request
+        | CancelCause::Retrying => false,
+    }
+}
+
+/// Why a copy that was cancelled has no result.
+fn why_cancelled(cause: CancelCause) -> &'static str {
+    match cause {
+        CancelCause::TimeLimit | CancelCause::TimeUp => OUT_OF_TIME,
+        CancelCause::Timeout | CancelCause::Silent => "it had no end within its time limit",
+        CancelCause::Abort | CancelCause::Request | CancelCause::Rollback | CancelCause::Retrying => STOPPED_BY_YOU,
+    }
+}
+
 fn verdict(state: &RunState, unjudged: &UnjudgedCopy, deciding: &Deciding) -> CopyVerdict {
     let report = &unjudged.report;
     match (&report.not_done, unjudged.tree) {
-        (Some(NotJudged::NoProbe { why }), JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. }) => {
-            CopyVerdict::NoProbe { why: why.clone() }
+        (Some(NotJudged::NoProbe { why }), tree) if tree.is_probe() => CopyVerdict::NoProbe { why: why.clone() },
+        // What was tried before it was stopped counts.
+        (Some(NotJudged::Stopped), JudgedTree::Hunks { .. })
+            if unjudged.cancelled.is_some() && report.hunks.is_some() =>
+        {
+            CopyVerdict::Passes
+        }
+        (Some(NotJudged::Stopped | NotJudged::HostFailed { .. }), _) if unjudged.cancelled.is_some() => {
+            CopyVerdict::NotDone { why: unjudged.cancelled.map_or("", why_cancelled).to_owned() }
         }
         (Some(NotJudged::SetupFailed { why }), JudgedTree::Final | JudgedTree::Again) => {
             CopyVerdict::Disagrees { what: why.clone() }
@@ -54,7 +87,9 @@ fn verdict(state: &RunState, unjudged: &UnjudgedCopy, deciding: &Deciding) -> Co
         (None, JudgedTree::Final | JudgedTree::Again) => {
             with_left_out(final_tree(state, &report.gates, deciding), report)
         }
+        (None, JudgedTree::WithoutNewTests) => without_new_tests(state, &report.gates),
         (None, JudgedTree::Canary) => canary_verdict(state, &report.gates),
+        (None, JudgedTree::Undone) if report.unchanged => CopyVerdict::Passes,
         (None, JudgedTree::Undone) => verdict_on(state, &report.gates),
         (None, JudgedTree::Hunks { .. }) => match report.hunks {
             Some(_) => CopyVerdict::Passes,
@@ -111,7 +146,11 @@ fn learned_stability(state: &RunState, tree: JudgedTree, gates: &[JudgedGate]) -
         let is_news = match tree {
             JudgedTree::Initial => matches!(known, None | Some(SameNames::Exactly)) && known != Some(same),
             JudgedTree::Final | JudgedTree::Again => known.is_none() && same != SameNames::No,
-            JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. } | JudgedTree::Hidden { .. } => false,
+            JudgedTree::WithoutNewTests
+            | JudgedTree::Canary
+            | JudgedTree::Undone
+            | JudgedTree::Hunks { .. }
+            | JudgedTree::Hidden { .. } => false,
         };
         is_news.then_some(TestSetStability { gate: judged.gate, same })
     });
@@ -151,6 +190,51 @@ fn verdict_on(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
         (Some(judged), _) => CopyVerdict::Disagrees { what: failure_text(state, judged) },
         (None, Some(name)) => incomplete(name),
         (None, None) => CopyVerdict::Passes,
+    }
+}
+
+/// Without the test files that the agent added: the tests of the start must still run and pass. The missing names in the
+/// report are those of the start which the gate ran on the final tree, too.
+fn without_new_tests(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
+    let mut has_tests = false;
+    let mut needs_them_otherwise = None;
+    for judged in on_required(state, gates) {
+        let Some(gate) = state.gates.get(judged.gate).filter(|gate| !gate.spec().trust_exit) else { continue };
+        let ran_first = gate.first_round().and_then(|first| first.tests).map_or(0, |tests| tests.passed + tests.failed);
+        let ran_last = gate.last().and_then(|last| last.report.tests.as_deref()).map_or(0, TestsSeen::ran);
+        let Some(now) = judged.report.tests.as_deref() else {
+            if ran_first > 0 {
+                return CopyVerdict::Disagrees { what: failure_text(state, judged) };
+            }
+            continue;
+        };
+        has_tests |= ran_first > 0 || now.ran() > 0;
+        let name = name_of(state, judged);
+        if !now.missing.is_nothing() {
+            let what = format!("{name}: tests of the start do not run any more: {}", now.missing.words());
+            return CopyVerdict::Disagrees { what };
+        }
+        let wanted = ran_first.min(ran_last);
+        if now.ran() < wanted && !now.by_suites && !gate.is_selective() {
+            let what = format!("{name}: {} ran at the start, {} now", count_text(ran_first), now.ran());
+            return CopyVerdict::Disagrees { what };
+        }
+        match judged.verdict {
+            Verdict::Pass => {}
+            Verdict::Fail | Verdict::Unverifiable if now.failed > 0 || judged.contradiction.is_some() => {
+                return CopyVerdict::Disagrees { what: failure_text(state, judged) };
+            }
+            // All tests of the start pass: it fails by something else, such as the coverage.
+            Verdict::Fail | Verdict::Unverifiable => needs_them_otherwise = Some(name),
+        }
+    }
+    match (has_tests, needs_them_otherwise) {
+        (false, _) => CopyVerdict::NoProbe { why: "the gates show no tests".to_owned() },
+        (true, Some(name)) => {
+            let why = format!("{name} needs the new test files for something else than tests that fail");
+            CopyVerdict::NoProbe { why }
+        }
+        (true, None) => CopyVerdict::Passes,
     }
 }
 

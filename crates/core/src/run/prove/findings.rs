@@ -89,6 +89,11 @@ pub(super) fn copy_findings(state: &RunState, point: GatePoint, strength: &Stren
         }
         Some(_) | None => all.extend(same_tree(state)),
     }
+    let without_new = state.proving.copy(point, |tree| tree == JudgedTree::WithoutNewTests);
+    if let Some(CopyVerdict::Disagrees { what }) = without_new.map(|copy| &copy.verdict) {
+        let text = format!("without the new test files the gates do not pass: {what}");
+        all.push(finding(FindingKind::NewTests, text));
+    }
     if strength.canary == ProbeResult::NotNoticed {
         let text = "a failing test was added to a copy, and the gates still pass".to_owned();
         all.push(finding(FindingKind::Canary, text));
@@ -109,7 +114,11 @@ fn opportunities(state: &RunState) -> Vec<Finding> {
     let all = || state.certified().into_iter().flat_map(|certified| &certified.opportunities).filter(counts);
     let kinds = [
         (OpportunityKind::ChangedTest, FindingKind::ChangedTests, "tests of the start were changed"),
-        (OpportunityKind::NewRunnerFile, FindingKind::RunnerConfig, "there are new files that a test runner reads"),
+        (
+            OpportunityKind::NewRunnerFile,
+            FindingKind::RunnerConfig,
+            "files that a test runner reads are new or changed",
+        ),
         (OpportunityKind::ChangedManifest, FindingKind::Manifest, "a file that says how tests are run was changed"),
         (OpportunityKind::GateFile, FindingKind::GateFiles, "files that the gates or the tests use are new or changed"),
         (OpportunityKind::OutsideLink, FindingKind::OutsideLinks, "links lead out of the workspace"),
@@ -124,6 +133,15 @@ fn opportunities(state: &RunState) -> Vec<Finding> {
 
 /// Gates whose exit code does not say whether the work is done.
 fn deceiving_promises(state: &RunState) -> Vec<Finding> {
+    let gates = state.gates.required().filter_map(|gate| {
+        let text = format!("{}: {}", gate.spec().name, hides_exit(state, gate)?);
+        Some(finding(FindingKind::DeceivingPromise, text))
+    });
+    gates.collect()
+}
+
+/// How the command of a gate hides whether tests fail, in a sentence.
+pub(super) fn hides_exit(state: &RunState, gate: &Gate) -> Option<String> {
     let workspace = state.spec.as_ref().map(|spec| spec.workspace.path.as_str()).unwrap_or_default();
     let hides = |flaw: PromiseFlaw| match flaw {
         PromiseFlaw::PipeHidesExit
@@ -134,13 +152,8 @@ fn deceiving_promises(state: &RunState) -> Vec<Finding> {
         | PromiseFlaw::ExpandedTooEarly => true,
         PromiseFlaw::ReadsOnlyFiles | PromiseFlaw::AlwaysPasses => false,
     };
-    let gates = state.gates.required().filter_map(|gate| {
-        let warnings = promise_warnings(&gate.spec().command, workspace);
-        let warning = warnings.into_iter().find(|warning| hides(warning.flaw))?;
-        let text = format!("{}: {}", gate.spec().name, warning.sentence);
-        Some(finding(FindingKind::DeceivingPromise, text))
-    });
-    gates.collect()
+    let warnings = promise_warnings(&gate.spec().command, workspace);
+    warnings.into_iter().find(|warning| hides(warning.flaw)).map(|warning| warning.sentence)
 }
 
 /// Dependencies that came into the clean copy as the agent left them.
@@ -185,7 +198,10 @@ fn same_tree(state: &RunState) -> Option<Finding> {
     let tree = state.checkpoints.tree().filter(|_| state.iteration > 0)?;
     let gate = state.gates.required().find(|gate| gate.failed_on(tree))?;
     let name = &gate.spec().name;
-    let text = format!("{name}: flaky: it failed on the same files before, and passes now");
+    let text = format!(
+        "{name}: it failed on the same files before, and passes now: a test is flaky, or something changed that is not \
+         recorded"
+    );
     Some(finding(FindingKind::SameTree, text))
 }
 

@@ -1,5 +1,6 @@
 //! What is ordered next before the run may end as verified.
 use super::clean_copy;
+use super::copy::{OUT_OF_TIME, STOPPED_BY_YOU};
 use super::findings::{copy_findings, lost_in_workspace, output_findings};
 use super::strength::{red_before, strength};
 use super::weigh::is_evidence;
@@ -62,10 +63,19 @@ fn next_tree(state: &RunState, point: GatePoint, deciding: &Deciding) -> Option<
 /// Which probe is tried next, after a clean copy that passes.
 fn next_probe(state: &RunState, point: GatePoint, clean: &JudgedCopy, deciding: &Deciding) -> Option<JudgedTree> {
     let wanted = state.settings.read(deciding).values.gate.strength != StrengthChoice::Off;
-    if !wanted || state.iteration == 0 || state.out_of_time(deciding) {
+    if !wanted || state.iteration == 0 || state.out_of_time(deciding) || state.requests.stop.is_some() {
         return None;
     }
     let copy = |is: fn(JudgedTree) -> bool| state.proving.copy(point, is);
+    if copies_ended_early(state, point) {
+        return None;
+    }
+    let Some(without_new) = copy(|tree| tree == JudgedTree::WithoutNewTests) else {
+        return Some(JudgedTree::WithoutNewTests);
+    };
+    if matches!(without_new.verdict, CopyVerdict::Disagrees { .. }) {
+        return None;
+    }
     let Some(canary) = copy(|tree| tree == JudgedTree::Canary) else { return Some(JudgedTree::Canary) };
     let Some(undone) = copy(|tree| tree == JudgedTree::Undone) else {
         // Gates that do not notice a failing test do not notice anything.
@@ -74,10 +84,21 @@ fn next_probe(state: &RunState, point: GatePoint, clean: &JudgedCopy, deciding: 
     if undone.verdict == CopyVerdict::Passes && red_before(state) == RedBefore::Assertion {
         return None;
     }
-    let used = canary.duration_ms.saturating_add(undone.duration_ms);
+    let used = [without_new, canary, undone].map(|copy| copy.duration_ms).into_iter().fold(0, u64::saturating_add);
     let budget_ms = probe_budget_ms(clean.duration_ms, deciding).saturating_sub(used);
+    // Time that passes after the limit of the run is not spent on probes.
+    let budget_ms = state.probe_ms_left(point, deciding).map_or(budget_ms, |left| left.min(budget_ms));
     let hunks = copy(|tree| matches!(tree, JudgedTree::Hunks { .. }));
     (hunks.is_none() && budget_ms > 0).then_some(JudgedTree::Hunks { budget_ms })
+}
+
+/// Whether the time of the run, or a person, ended a probe of this pass: no other is begun.
+fn copies_ended_early(state: &RunState, point: GatePoint) -> bool {
+    let ended = |tree: JudgedTree, verdict: &CopyVerdict| {
+        let early = matches!(verdict, CopyVerdict::NotDone { why } if why == OUT_OF_TIME || why == STOPPED_BY_YOU);
+        tree.is_probe() && early
+    };
+    state.proving.copies(point).iter().any(|copy| ended(copy.tree, &copy.verdict))
 }
 
 /// The hidden gates come last, and only where neither the outputs nor the copies show that the pass is not real.

@@ -1,5 +1,6 @@
 //! How the gates failed before iteration 1, and what the probes showed.
 use super::clean_copy;
+use super::copy::STOPPED_BY_YOU;
 use super::next::may_copy;
 use crate::machine::Deciding;
 use crate::policy::gate::Verdict;
@@ -15,7 +16,7 @@ use crate::settings::{JudgeChoice, StrengthChoice};
 /// How the gates failed before iteration 1. With several gates: the most informative failure (order below).
 pub(super) fn red_before(state: &RunState) -> RedBefore {
     let red = |gate: &Gate| {
-        let first = gate.first_round().filter(|first| first.verdict != Verdict::Pass)?;
+        let first = gate.first_round().filter(|first| first.verdict != Verdict::Pass || fails_under_exit_0(gate))?;
         let shows_tests_now = gate.last().is_some_and(|last| last.report.tests.is_some());
         Some(match &first.tests {
             // Some tests may run although another file does not load.
@@ -38,6 +39,12 @@ pub(super) fn red_before(state: &RunState) -> RedBefore {
     order.into_iter().find(|red| all.contains(red)).unwrap_or(RedBefore::No)
 }
 
+/// Whether tests failed before iteration 1 although the gate passed.
+pub(super) fn fails_under_exit_0(gate: &Gate) -> bool {
+    let failed = gate.first_round().and_then(|first| first.tests).is_some_and(|tests| tests.failed > 0);
+    failed && !gate.spec().trust_exit && !gate.spec().promise().negated
+}
+
 /// What the probes showed, and why those that are missing were not tried.
 pub(super) fn strength(state: &RunState, point: GatePoint, deciding: &Deciding) -> StrengthReport {
     let copy = |is: fn(JudgedTree) -> bool| state.proving.copy(point, is);
@@ -50,18 +57,20 @@ pub(super) fn strength(state: &RunState, point: GatePoint, deciding: &Deciding) 
         (Some(copy), _) => probe_result(copy),
         (None, ProbeResult::NotNoticed) => needless("the canary was not noticed"),
         (None, _) if copy(|tree| tree == JudgedTree::Canary).is_none() => canary.clone(),
-        (None, _) => ProbeResult::NotTried(NotTried::OutOfTime),
+        (None, _) => ProbeResult::NotTried(no_time(state)),
     };
     let tried = copy(|tree| matches!(tree, JudgedTree::Hunks { .. }));
     let hunks = tried.and_then(|copy| copy.hunks.clone());
+    let by_you = state.requests.stop.is_some();
+    let stopped = || ProbeResult::NotTried(NotTried::NoResult { why: STOPPED_BY_YOU.to_owned() });
     let hunks_not_tried = match (&hunks, tried, &undo) {
-        (Some(_), _, _) => None,
+        (Some(hunks), _, _) => (by_you && hunks.tried < hunks.all).then(stopped),
         (None, Some(copy), _) => Some(probe_result(copy)),
         (None, None, ProbeResult::NotNoticed) if red_before == RedBefore::Assertion => {
             Some(needless("undo was not noticed"))
         }
         (None, None, _) if copy(|tree| tree == JudgedTree::Undone).is_none() => Some(undo.clone()),
-        (None, None, _) => Some(ProbeResult::NotTried(NotTried::OutOfTime)),
+        (None, None, _) => Some(ProbeResult::NotTried(no_time(state))),
     };
     let hunks = hunks.unwrap_or_default();
     StrengthReport {
@@ -100,7 +109,19 @@ fn no_probe_tried(state: &RunState, point: GatePoint, deciding: &Deciding) -> No
     if clean_copy(state, point).is_none_or(|copy| copy.verdict != CopyVerdict::Passes) {
         return NotTried::Needless { why: "something else speaks against the pass".to_owned() };
     }
-    NotTried::OutOfTime
+    let without_new = state.proving.copy(point, |tree| tree == JudgedTree::WithoutNewTests);
+    if without_new.is_some_and(|copy| matches!(copy.verdict, CopyVerdict::Disagrees { .. })) {
+        return NotTried::Needless { why: "something else speaks against the pass".to_owned() };
+    }
+    no_time(state)
+}
+
+/// Why no further probe was begun, where one was possible.
+fn no_time(state: &RunState) -> NotTried {
+    match state.requests.stop {
+        Some(_) => NotTried::NoResult { why: STOPPED_BY_YOU.to_owned() },
+        None => NotTried::OutOfTime,
+    }
 }
 
 fn probe_result(copy: &JudgedCopy) -> ProbeResult {

@@ -1,14 +1,16 @@
 //! Which findings count against a pass, and what follows.
 use super::certificate::{weaker, weaker_required};
 use super::clean_copy;
-use super::findings::{all_findings, finding, hidden_findings, hidden_not_run};
-use super::strength::{red_before, strength};
+use super::findings::{all_findings, finding, hidden_findings, hidden_not_run, hides_exit};
+use super::strength::{fails_under_exit_0, red_before, strength};
 use crate::machine::Deciding;
+use crate::policy::gate::Verdict;
 use crate::policy::proof::{
     self, Finding, FindingKind, FindingWeight, NotTried, NotedBecause, ProbeResult, ProofResult, RedBefore,
     StrengthReport,
 };
 use crate::run::fact::{GatePoint, PromptNote};
+use crate::run::gates::Gate;
 use crate::run::judgement::{CopyVerdict, ProofJudgement};
 use crate::run::state::RunState;
 use crate::settings::{JudgeChoice, StrengthChoice};
@@ -92,9 +94,14 @@ fn undo_says_little(state: &RunState, kind: FindingKind) -> bool {
     kind == FindingKind::Undo && red_before(state) != RedBefore::Assertion
 }
 
-/// After iteration 0 the gate verdict already excludes new failing tests. So those seen here failed before iteration 1.
+/// After iteration 0 the gate verdict already excludes new failing tests. So those seen here failed before iteration 1. They
+/// are known failures only where something else was to be repaired, and where the exit code can say that tests fail.
 fn failed_at_start(state: &RunState, kind: FindingKind) -> bool {
-    kind == FindingKind::FailingTests && state.iteration > 0
+    let is_red = |gate: &Gate| gate.first_round().is_some_and(|first| first.verdict != Verdict::Pass);
+    kind == FindingKind::FailingTests
+        && state.iteration > 0
+        && state.gates.required().any(is_red)
+        && !state.gates.required().any(|gate| fails_under_exit_0(gate) && hides_exit(state, gate).is_some())
 }
 
 /// A finding in the words of the next prompt. Of a hidden gate the agent learns nothing more than this.
@@ -139,6 +146,7 @@ fn is_cleared(kind: FindingKind, strength: &StrengthReport) -> bool {
         | FindingKind::SameTree
         | FindingKind::Canary
         | FindingKind::Undo
+        | FindingKind::NewTests
         | FindingKind::SwappedProgram
         | FindingKind::WeakerTests
         | FindingKind::Strength

@@ -45,7 +45,7 @@ topic! {
             may_change: true,
         }
         /// What may speak against a pass and is accepted from the start: renamed-tests, failing-tests, clean-copy,
-        /// same-tree, canary, undo, swapped-program, changed-tests, runner-config, reinstalled-program,
+        /// same-tree, canary, undo, new-tests, swapped-program, changed-tests, runner-config, reinstalled-program,
         /// manifest, tests-not-shown, selective-gate, deceiving-promise, no-test-ran, gate-files,
         /// installed-dependencies, ignored-files, outside-links, suspect-lines, weaker-tests or strength. May be given
         /// several times. It is named with the proof.

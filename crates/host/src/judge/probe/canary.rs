@@ -85,7 +85,7 @@ pub fn apply_canary(context: &ProbeContext<'_>, word: &str) -> Result<Vec<Placed
 }
 
 /// The plain files of a tree.
-fn plain_files(recorded: &Recorded) -> Vec<String> {
+pub(super) fn plain_files(recorded: &Recorded) -> Vec<String> {
     let files = recorded.checkpoint.names.iter().filter(|(_, entry)| matches!(entry.what, StoredKind::File(_)));
     files.filter_map(|(path, _)| String::from_utf8(path.clone()).ok()).collect()
 }

@@ -4,11 +4,13 @@
 //! | file | what it does |
 //! |---|---|
 //! | `canary` | adds a failing test for each gate |
+//! | `new_tests` | removes the test files that the agent added |
 //! | `undo` | sets all sources back to the start |
 //! | `hunks` | takes back one piece of the change after the other |
 //! | `writer` | writes into the copy, with times that build tools see |
 mod canary;
 mod hunks;
+mod new_tests;
 mod undo;
 mod writer;
 
@@ -24,7 +26,8 @@ use thiserror::Error;
 
 pub use canary::{PlacedCanary, apply_canary, probe_word};
 pub use hunks::try_hunks;
-pub use undo::apply_undone;
+pub use new_tests::{NewTests, new_tests};
+pub use undo::{Undone, apply_undone};
 
 use crate::checkpoint::{Recorded, RecordedTrees};
 use crate::gate::opportunity::{gate_texts, read_changes};

@@ -5,11 +5,20 @@ use super::writer::ProbedCopy;
 use super::{ProbeContext, ProbeError, gate_files};
 use crate::checkpoint::RecordedTrees;
 
+/// What became of the copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undone {
+    /// Sources are as they were at the start.
+    Changed,
+    /// No source was changed since the start: the copy is the final tree.
+    Unchanged,
+}
+
 /// Sets all sources of the copy back to the initial tree; tests and what says how they are run stay as they are.
 ///
 /// # Errors
 /// When sources and tests cannot be told apart, or the copy cannot be changed.
-pub fn apply_undone(context: &ProbeContext<'_>) -> Result<(), ProbeError> {
+pub fn apply_undone(context: &ProbeContext<'_>) -> Result<Undone, ProbeError> {
     let trees = RecordedTrees::new(context.initial, context.last);
     let changed = trees.changed();
     let read = |version: TreeVersion, path: &str| trees.text(version, path);
@@ -25,5 +34,5 @@ pub fn apply_undone(context: &ProbeContext<'_>) -> Result<(), ProbeError> {
             }
         }
     }
-    Ok(())
+    Ok(if plan.steps.is_empty() { Undone::Unchanged } else { Undone::Changed })
 }
