@@ -11,6 +11,8 @@ const RUNNER_FILES: &[&str] = &[
     // Python
     "pytest.ini",
     ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
     "tox.ini",
     "conftest.py",
     "noxfile.py",
@@ -420,6 +422,8 @@ mod tests {
             ("conftest.py", New, NewRunnerFile),
             ("sub/conftest.py", Changed, NewRunnerFile),
             ("pytest.ini", New, NewRunnerFile),
+            ("pytest.toml", New, NewRunnerFile),
+            ("sub/.pytest.toml", Changed, NewRunnerFile),
             (".npmrc", New, NewRunnerFile),
             (".cargo/config.toml", New, NewRunnerFile),
             ("build.rs", New, NewRunnerFile),
