@@ -336,6 +336,8 @@ pub enum OpportunityKind {
     ChangedManifest,
     /// A file that the gates or the tests use or name, or a manifest that leads their imports elsewhere. It is only named.
     GateFile,
+    /// A file of the gates that a person allowed to change. It is only named.
+    AllowedFile,
     /// A link that leads out of the workspace. It is only named.
     OutsideLink,
     /// A line that a person should look at, with its place. It is only named.
