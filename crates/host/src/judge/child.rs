@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use loop_core::ids::RunId;
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::probe::failed_otherwise;
+use loop_core::policy::protect::is_target_file;
 use loop_core::run::{Gate, GateIndex, INITIAL, JudgeReport, JudgedGate, JudgedTree, NotJudged, Remark, RunState};
 use loop_core::test_output::{TestStatus, Tests};
 use loop_core::text;
@@ -142,12 +143,15 @@ fn judge_copy(
         .zip(names.iter().zip(&red))
         .map(|((number, gate), (names, red))| ProbeGate { gate: number, spec: gate.spec(), tests: names.as_ref(), red })
         .collect();
+    // A makefile that the task names still says how tests are run.
+    let left = state.guard.left().iter().filter(|path| is_target_file(path));
+    let gate_files: Vec<String> = state.guard.learned().iter().chain(left).cloned().collect();
     let context = ProbeContext {
         copy: &copy.tree,
         initial: &copy.initial,
         last: &copy.last,
         gates: &gates,
-        gate_files: state.guard.learned(),
+        gate_files: &gate_files,
     };
     match tree {
         // All gates of the initial tree are compared: most of them fail there.

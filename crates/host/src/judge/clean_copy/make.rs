@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use loop_core::policy::protect::paths_below_home;
 use loop_core::run::{INITIAL, NameList, Remark};
 use loop_core::view::WorkspaceNow;
 use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW, fstat, unlinkat, utimensat};
@@ -205,12 +206,14 @@ impl<'a> CleanCopy<'a> {
             self.contents.installed = copied.installed;
         }
         if clean && !live.home {
+            let named = self.named_below_home();
             let home = home::make(
                 &self.scratch.join("home"),
                 &HomeRequest {
                     user: context.user.home.as_deref(),
                     workspace: &context.workspace,
                     further: &gate.judge_home,
+                    named: &named,
                     baseline: baseline.as_ref(),
                 },
             )?;
@@ -218,6 +221,15 @@ impl<'a> CleanCopy<'a> {
             self.contents.remarks.extend(home.remarks.into_iter().map(Remark::Note));
         }
         Ok(())
+    }
+
+    /// What lies below HOME and the commands of the gates name.
+    fn named_below_home(&self) -> Vec<String> {
+        let home = self.request.of.context.user.home.as_deref().map(|home| home.to_string_lossy().into_owned());
+        let Some(home) = home else { return Vec::new() };
+        let own = self.request.of.state.gates.required().map(|gate| gate.spec());
+        let gates = own.chain(self.request.hidden);
+        gates.flat_map(|gate| paths_below_home(&gate.command, &home)).collect()
     }
 
     /// The repository as it was at the start, where there was one.
