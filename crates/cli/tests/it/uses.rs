@@ -108,7 +108,7 @@ fn a_changed_script_of_the_package_is_named_and_recorded_as_an_opportunity() {
         r#"{"kind":"new_runner_file","path":"conftest.py"}"#,
         r#"{"kind":"changed_manifest","path":"package.json"}"#,
         r#"{"kind":"changed_test","path":"tests/a.py"}"#,
-        r#""named":["CLAUDE.md"]"#,
+        r#""context_files":["CLAUDE.md"]"#,
     ] {
         assert!(journal.contains(fact), "{fact}: {journal}");
     }
