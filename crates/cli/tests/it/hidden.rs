@@ -145,7 +145,7 @@ fn hidden_gates_that_an_agent_takes_out_of_the_settings_are_missed() {
     let agent = "echo 'echo 3' > add.sh; : > ../home/.config/loop/config.toml";
     let ran = user.run(&start(agent, PROMISE, &["--allow", "add.sh", "--strength", "off"])).expect_code(1);
     assert!(
-        ran.out().contains("could not be run: the hidden gates in your settings, or files that they name, changed since the loop was started"),
+        ran.out().contains("could not be run: the hidden gates in your settings, or files that they name, changed"),
         "{}",
         ran.text()
     );
