@@ -204,7 +204,7 @@ fn verify_runs_hidden_gates_again_and_says_where_the_settings_have_them_no_more(
     assert!(verified.out().contains("not verified: 1 of 1 hidden gates do not pass\n"), "{}", verified.text());
     user.write("home/.config/loop/config.toml", "");
     let verified = user.run(&["verify", &id]).expect_code(0);
-    assert!(verified.out().contains("its hidden gates were not run: the hidden gates in your settings changed"));
+    assert!(verified.out().contains("its hidden gates were not run: the hidden gates in your settings, or files"));
     assert!(user.state().join("hidden").join(&id).is_dir());
     user.run(&["rm", &id]).expect_code(0);
     assert!(!user.state().join("hidden").join(&id).exists());
