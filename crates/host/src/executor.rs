@@ -12,7 +12,7 @@ use crate::attempt_container;
 use crate::checkpoint::git_tree;
 use crate::checkpoint_thread::CheckpointWorker;
 use crate::gate::baseline_watch::BaselineWatch;
-use crate::gate::opportunity::{self, ChangesSinceStart};
+use crate::gate::opportunity::{self, ChangesSinceStart, Permitted};
 use crate::gate::programs::programs_of;
 use crate::gate::results::TestHistory;
 use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
@@ -298,8 +298,10 @@ impl Executor {
         let spec = state.spec.as_ref().filter(|spec| spec.has_checkpoints() && state.iteration > 0)?;
         let newest = state.checkpoints.newest()?.to_owned();
         let commands = state.gates.required().map(|gate| gate.spec().command.clone()).collect();
-        let gate_files = state.guard.learned().to_vec();
-        Some(Box::new(ChangesSinceStart { context: self.run.checkpoints(spec), newest, commands, gate_files }))
+        let gate_files = [state.guard.learned(), state.guard.left()].concat();
+        let permitted = Permitted::of(state);
+        let context = self.run.checkpoints(spec);
+        Some(Box::new(ChangesSinceStart { context, newest, commands, gate_files, permitted }))
     }
 
     /// Gives an order about checkpoints to their thread. Without checkpoints most are answered at once.

@@ -90,6 +90,7 @@ pub fn reverify(
         live,
         workspace: WorkspaceCheck::Compared,
         keep: request.keep,
+        hidden: request.hidden,
         ..CleanRequest::new(of, owner.as_str(), request.checkpoint)
     })?;
     let verified = reverify_in(&mut copy, request, &mut signals, show);

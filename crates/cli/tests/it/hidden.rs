@@ -146,7 +146,7 @@ fn hidden_gates_that_an_agent_takes_out_of_the_settings_are_missed() {
     let agent = "echo 'echo 3' > add.sh; : > ../home/.config/loop/config.toml";
     let ran = user.run(&start(agent, PROMISE, &["--allow", "add.sh", "--strength", "off"])).expect_code(1);
     assert!(
-        ran.out().contains("could not be run: the hidden gates in your settings changed since the loop was started"),
+        ran.out().contains("could not be run: the hidden gates in your settings, or files that they name, changed"),
         "{}",
         ran.text()
     );
@@ -205,7 +205,7 @@ fn verify_runs_hidden_gates_again_and_says_where_the_settings_have_them_no_more(
     assert!(verified.out().contains("not verified: 1 of 1 hidden gates do not pass\n"), "{}", verified.text());
     user.write("home/.config/loop/config.toml", "");
     let verified = user.run(&["verify", &id]).expect_code(0);
-    assert!(verified.out().contains("its hidden gates were not run: the hidden gates in your settings changed"));
+    assert!(verified.out().contains("its hidden gates were not run: the hidden gates in your settings, or files"));
     assert!(user.state().join("hidden").join(&id).is_dir());
     user.run(&["rm", &id]).expect_code(0);
     assert!(!user.state().join("hidden").join(&id).exists());

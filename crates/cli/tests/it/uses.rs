@@ -182,10 +182,35 @@ fn honest_work_on_what_the_gate_imports_or_the_task_names_is_left_as_it_is() {
     let user = maker(&[("check.sh", ". ./calc.sh\n[ \"$(add 2 3)\" = 5 ]\n"), product]);
     let ran = user.run(&start("sed -i 's/-/+/' calc.sh", "sh check.sh", &["-n", "1"])).expect_code(0);
     assert!(!ran.err().contains("were changed"), "{}", ran.text());
+}
 
+#[test]
+fn a_makefile_that_the_task_names_may_be_changed_and_a_pass_that_only_it_made_is_not_verified() {
     let user = maker(&[("Makefile", "test:\n\tfalse\n")]);
     let agent = "printf 'test:\\n\\ttrue\\n' > Makefile";
-    user.run(&["start", "repair the Makefile", "-p", "make test", "-n", "1", "--agent-cmd", agent]).expect_code(0);
+    let ran = user.run(&["start", "tidy up the Makefile", "-p", "make test", "-n", "1", "--agent-cmd", agent]);
+    let ran = ran.expect_code(1);
+    assert!(ran.out().contains("a file that says how tests are run was changed: Makefile"), "{}", ran.text());
+}
+
+#[test]
+fn the_advice_to_allow_a_file_works_where_a_glob_protects_it() {
+    let user = maker(&[("check.sh", "grep -q new snap.txt\n"), ("snap.txt", "old\n")]);
+    let flags = ["-n", "9", "--max-no-progress", "9", "--protect", "snap.txt"];
+    let ran = user.run(&start("echo new > snap.txt", "sh check.sh", &flags)).expect_code(1);
+    let id = user.id();
+    let advice = format!("loop resume {id} --allow snap.txt");
+    assert!(ran.out().contains(&advice), "{}", ran.text());
+    let words: Vec<&str> = advice.split(' ').skip(1).collect();
+    user.run(&words).expect_code(0);
+}
+
+#[test]
+fn a_changed_gate_script_that_a_person_allowed_to_change_is_named() {
+    let user = maker(&[("check.sh", "exit 1\n")]);
+    let ran = user.run(&start("echo exit 0 > check.sh", "sh check.sh", &["-n", "1", "--allow", "check.sh"]));
+    let ran = ran.expect_code(0);
+    assert!(ran.out().contains("changed, allowed: check.sh"), "{}", ran.text());
 }
 
 #[test]

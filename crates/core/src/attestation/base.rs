@@ -14,7 +14,19 @@ const READ_FIRST: [(&str, &[&str]); 8] = [
     ("yarn", &["package.json", ".yarnrc.yml", ".yarnrc"]),
     ("just", &["justfile", "Justfile", ".justfile"]),
     ("tox", &["tox.ini", "setup.cfg", "pyproject.toml"]),
-    ("pytest", &["pytest.ini", ".pytest.ini", "conftest.py", "pyproject.toml", "tox.ini", "setup.cfg"]),
+    (
+        "pytest",
+        &[
+            "pytest.toml",
+            ".pytest.toml",
+            "pytest.ini",
+            ".pytest.ini",
+            "conftest.py",
+            "pyproject.toml",
+            "tox.ini",
+            "setup.cfg",
+        ],
+    ),
     ("cargo", &[".cargo/config.toml", ".cargo/config"]),
 ];
 

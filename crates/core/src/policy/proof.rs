@@ -47,6 +47,8 @@ pub enum FindingKind {
     NoTestRan,
     /// Files that the gates or the tests use, beside the tests, are new or changed. They are only named.
     GateFiles,
+    /// Files of the gates were changed that a person allowed to change. They are only named.
+    AllowedChanges,
     /// The clean copy has dependencies as the agent installed them. They are only named.
     InstalledDependencies,
     /// Ignored files changed, no copy has them, and the workspace decided alone. They are only named.
@@ -99,6 +101,7 @@ impl FindingKind {
         Self::DeceivingPromise,
         Self::NoTestRan,
         Self::GateFiles,
+        Self::AllowedChanges,
         Self::InstalledDependencies,
         Self::IgnoredFiles,
         Self::OutsideLinks,
@@ -130,6 +133,7 @@ impl FindingKind {
             Self::DeceivingPromise => "deceiving-promise",
             Self::NoTestRan => "no-test-ran",
             Self::GateFiles => "gate-files",
+            Self::AllowedChanges => "allowed-changes",
             Self::InstalledDependencies => "installed-dependencies",
             Self::IgnoredFiles => "ignored-files",
             Self::OutsideLinks => "outside-links",
@@ -147,10 +151,11 @@ impl FindingKind {
         Self::ALL.into_iter().find(|kind| kind.may_be_accepted() && kind.word() == word)
     }
 
-    /// Hidden-gate findings cannot be accepted in advance; remove the gate from the settings instead.
+    /// Hidden-gate findings cannot be accepted in advance; remove the gate from the settings instead. What a person
+    /// allowed to change is accepted already.
     #[must_use]
     pub const fn may_be_accepted(self) -> bool {
-        !matches!(self, Self::HiddenGate | Self::HiddenGateNotRun)
+        !matches!(self, Self::HiddenGate | Self::HiddenGateNotRun | Self::AllowedChanges)
     }
 
     /// Whether it never counts against a pass: most often it is honest work.
@@ -161,6 +166,7 @@ impl FindingKind {
             Self::DeceivingPromise
                 | Self::NoTestRan
                 | Self::GateFiles
+                | Self::AllowedChanges
                 | Self::InstalledDependencies
                 | Self::IgnoredFiles
                 | Self::OutsideLinks
@@ -190,6 +196,7 @@ impl FindingKind {
             | Self::DeceivingPromise
             | Self::NoTestRan
             | Self::GateFiles
+            | Self::AllowedChanges
             | Self::InstalledDependencies
             | Self::IgnoredFiles
             | Self::OutsideLinks

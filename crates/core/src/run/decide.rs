@@ -198,10 +198,12 @@ fn tamper(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let found = state.guard.found()?;
     if let Some(path) = state.guard.asks() {
         let id = state.spec.as_ref().map_or("", |spec| spec.id.as_str());
-        let text = format!(
-            "{path} is protected, was restored in two iterations in a row, and the agent changed it again; \
-             if it may: loop resume {id} --allow {path}"
-        );
+        let why = if state.guard.maybe_work().iter().any(|program| program == path) {
+            "is a program of the gate, so it is protected, and the agent changed it; if it is the work"
+        } else {
+            "is protected, was restored in two iterations in a row, and the agent changed it again; if it may"
+        };
+        let text = format!("{path} {why}: loop resume {id} --allow {path}");
         return conclude(Outcome::Tampered, ReasonCode::Tamper, text);
     }
     if state.settings.read(deciding).values.guard.on_tamper != OnTamper::Stop {

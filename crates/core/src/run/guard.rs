@@ -31,6 +31,10 @@ pub struct Guard {
     restored: Vec<RestoredFiles>,
     /// A person is asked about this file.
     asks: Option<String>,
+    /// Programs of the gates that may be the work: a person is asked at the first change.
+    maybe_work: Vec<String>,
+    /// Files that the gates use, and that are not protected: the task names them, or a person allowed to change them.
+    left: Vec<String>,
 }
 
 /// The protected files that were restored in an iteration.
@@ -99,7 +103,8 @@ impl Guard {
         &self.learned
     }
 
-    /// A file that was restored in two iterations running and changed again: only a person can say what it may be.
+    /// A file that was restored in two iterations running and changed again, or that may be the work itself: only a person
+    /// can say what it may be.
     #[must_use]
     pub fn asks(&self) -> Option<&str> {
         self.asks.as_deref()
@@ -113,6 +118,18 @@ impl Guard {
         };
         let (first, second) = (of(iteration.checked_sub(2)), of(iteration.checked_sub(1)));
         first.iter().filter(|path| second.contains(path)).map(String::as_str)
+    }
+
+    /// Files that the gates use, and that are not protected: the task names them, or a person allowed to change them.
+    #[must_use]
+    pub fn left(&self) -> &[String] {
+        &self.left
+    }
+
+    /// Programs of the gates that may be the work: they are not restored at the first change.
+    #[must_use]
+    pub fn maybe_work(&self) -> &[String] {
+        &self.maybe_work
     }
 
     /// What a gate uses, and is not judged yet.
@@ -137,6 +154,12 @@ impl Guard {
                 self.has_new = true;
             }
         }
+        let is_new = |path: &&String| !self.maybe_work.contains(path);
+        let new: Vec<String> = judgement.maybe_work.iter().filter(is_new).cloned().collect();
+        self.maybe_work.extend(new);
+        let is_new = |path: &&String| !self.left.contains(path);
+        let new: Vec<String> = judgement.left.iter().filter(is_new).cloned().collect();
+        self.left.extend(new);
     }
 
     /// What was checked, and is not judged yet.
@@ -179,6 +202,7 @@ impl Guard {
         self.people |= self.is_known();
         // A person has seen what was asked: it is restored again.
         self.restored.clear();
+        self.maybe_work.clear();
     }
 
     /// People have, or had, time to change them.

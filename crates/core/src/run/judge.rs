@@ -487,11 +487,12 @@ pub(super) fn guard(state: &RunState, deciding: &Deciding) -> GuardJudgement {
     GuardJudgement { point: *point, tamper, suspect, asks, note }
 }
 
-/// The file that was restored in the two iterations before and is not restored again.
+/// The file that may be the work, or was restored in the two iterations before, and is not restored.
 fn asked_about(state: &RunState, point: GuardPoint, report: &GuardReport) -> Option<String> {
     let GuardPoint::Agent(iteration, _) = point else { return None };
-    let mut twice = state.guard.restored_twice_before(iteration).filter(|_| !report.restored);
-    twice.find(|path| report.paths.iter().any(|changed| changed == path)).map(str::to_owned)
+    let maybe_work = state.guard.maybe_work().iter().map(String::as_str);
+    let mut asked = maybe_work.chain(state.guard.restored_twice_before(iteration)).filter(|_| !report.restored);
+    asked.find(|path| report.paths.iter().any(|changed| changed == path)).map(str::to_owned)
 }
 
 /// Which of the files that a gate uses are protected from now on.

@@ -307,6 +307,38 @@ fn a_mention_that_forbids_a_change_does_not_name_the_file() {
 }
 
 #[test]
+fn a_program_of_the_gate_that_may_be_the_work_is_told_from_one_that_judges() {
+    let of = |path: &str, kind| GateUse { path: path.to_owned(), kind, in_task: false };
+    let uses = [
+        of("app.py", UseKind::Direct),
+        of("build.js", UseKind::Direct),
+        of("check.py", UseKind::Direct),
+        of("judge.js", UseKind::Direct),
+        of("tools/gen.py", UseKind::Direct),
+        of("run", UseKind::Direct),
+        of("greet.sh", UseKind::Direct),
+        of("lib.py", UseKind::Helper),
+    ];
+    let judgement = consult(|deciding| protected_by_default(&uses, &["build.js".to_owned()], deciding));
+    assert_eq!(judgement.maybe_work, ["app.py"]);
+}
+
+#[test]
+fn what_a_node_script_of_the_gate_imports_is_protected_where_it_is_named_as_a_check() {
+    let files: &[TestFile] = &[
+        (
+            "scripts/verify.js",
+            "const same = require('../support/assert-same');\nsame(require('../calc.js').add(2, 3), 5);\n",
+        ),
+        ("support/assert-same.js", "import './helpers/more.mjs'\n"),
+        ("support/helpers/more.mjs", ""),
+        ("support/helpers/test-kit.mjs", ""),
+        ("calc.js", ""),
+    ];
+    assert_eq!(used("node scripts/verify.js", files), ["scripts/verify.js direct", "support/assert-same.js helper"]);
+}
+
+#[test]
 fn what_the_task_or_allow_names_is_left_but_not_what_the_gate_itself_runs() {
     let of = |path: &str, kind, in_task| GateUse { path: path.to_owned(), kind, in_task };
     let uses = [

@@ -316,6 +316,22 @@ fn a_file_that_was_restored_in_two_iterations_in_a_row_is_asked_about_and_not_re
 }
 
 #[test]
+fn a_program_of_the_gate_that_may_be_the_work_is_asked_about_at_its_first_change() {
+    let mut story = Story::guarded(&[]);
+    story.say("opened / guarded 0 / saved-as initial / uses ./app.py / guarded 1 / saved");
+    assert_eq!(story.state.guard.maybe_work(), ["app.py"]);
+    story.say("agent-ok / tampered app.py / saved / changed 1 / pass / tampered app.py");
+    let id = &story.state.spec.as_ref().unwrap().id;
+    let end = format!(
+        "END tampered (tamper): app.py is a program of the gate, so it is protected, and the agent changed it; if it is \
+         the work: loop resume {id} --allow app.py"
+    );
+    assert_eq!(story.last(), end);
+    story.say("opened");
+    assert!(story.state.guard.maybe_work().is_empty(), "a person has seen it: from now on it is restored");
+}
+
+#[test]
 fn a_file_that_was_left_alone_in_between_is_restored_again() {
     let mut story = story(&[("max_iterations", "9")]);
     story.say(RESTORED);

@@ -307,11 +307,13 @@ fn certified(more: &str) -> Answer {
     })
 }
 
-/// `Makefile lib.sh! run.sh`: a gate that fails and uses these; `!` stands behind what the task names.
+/// `Makefile lib.sh! ./run.sh`: a gate that fails and uses these; `!` stands behind what the task names, `./` before what
+/// the gate's own command runs.
 fn uses(words: &str) -> Answer {
     let file = |word: &str| {
-        let path = word.trim_end_matches('!').to_owned();
-        GateUse { path, kind: UseKind::Script, in_task: word.ends_with('!') }
+        let path = word.trim_end_matches('!').trim_start_matches("./").to_owned();
+        let kind = if word.starts_with("./") { UseKind::Direct } else { UseKind::Script };
+        GateUse { path, kind, in_task: word.ends_with('!') }
     };
     let files = words.split_whitespace().map(file).collect();
     let Answer::GateEnded(report) = gate(Ended::Exit(1), "uses") else { unreachable!() };

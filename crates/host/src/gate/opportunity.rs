@@ -8,11 +8,12 @@ use std::path::Path;
 use loop_core::policy::probe::TreeVersion;
 use loop_core::policy::promise_warning::{PromiseFlaw, promise_warnings};
 use loop_core::policy::protect::{
-    FileChange, GateReads, Opportunity, OpportunityKind, PathChange, ProjectText, SuspectReason, is_manifest,
-    is_named_only, is_read_by_runs, is_runner_file, is_source_name, is_test_path, lost_test, opportunity,
+    FileChange, GateReads, Opportunity, OpportunityKind, PathChange, ProjectText, SuspectReason, is_allowed,
+    is_manifest, is_named_only, is_read_by_runs, is_runner_file, is_source_name, is_test_path, lost_test, opportunity,
     suspect_reason, suspect_reason_in_test, test_definition,
 };
-use loop_core::run::{Answer, CertifyReport};
+use loop_core::run::{Answer, CertifyReport, RunState};
+use loop_core::settings::OnTamper;
 use loop_core::text::escape_path;
 
 use crate::checkpoint::diff::{Bounds, Change, line_changes};
@@ -40,6 +41,43 @@ pub(crate) struct ChangesSinceStart {
     pub(crate) commands: Vec<String>,
     /// The files that the gates use to judge.
     pub(crate) gate_files: Vec<String>,
+    /// Those of them that may be changed.
+    pub(crate) permitted: Permitted,
+}
+
+/// Files that the gates use, and that may be changed.
+#[derive(Debug, Default)]
+pub(crate) struct Permitted {
+    /// A person allowed it: `--allow`, `--on-tamper allow`.
+    by_person: BTreeSet<String>,
+    /// The task names them.
+    by_task: BTreeSet<String>,
+}
+
+impl Permitted {
+    pub(crate) fn of(state: &RunState) -> Self {
+        let settings = &state.settings.shown().values.guard;
+        let scripts = state.spec.iter().filter_map(|spec| spec.guard.as_ref()).flat_map(|guard| &guard.scripts);
+        let protected = state.guard.learned().iter().chain(scripts);
+        let is_allowed = |path: &&String| settings.on_tamper == OnTamper::Allow || is_allowed(&settings.allow, path);
+        let (by_person, by_task) = state.guard.left().iter().partition::<Vec<&String>, _>(is_allowed);
+        let by_person = protected.filter(is_allowed).chain(by_person);
+        Self { by_person: by_person.cloned().collect(), by_task: by_task.into_iter().cloned().collect() }
+    }
+
+    /// What the change of a file is for which nothing else is known.
+    fn kind(&self, path: &str, what: FileChange) -> Option<OpportunityKind> {
+        match what {
+            FileChange::New => None,
+            FileChange::Changed | FileChange::Removed if self.by_person.contains(path) => {
+                Some(OpportunityKind::AllowedFile)
+            }
+            // What the gates run is another thing than at the start.
+            FileChange::Changed | FileChange::Removed => {
+                self.by_task.contains(path).then_some(OpportunityKind::ChangedManifest)
+            }
+        }
+    }
 }
 
 /// Adds what the agent changed to an answer. What cannot be read is left out: the gates showed what they showed.
@@ -78,7 +116,8 @@ fn find(between: &ChangesSinceStart) -> io::Result<Found> {
             continue;
         }
         let is_part = is_manifest(path.rsplit('/').next().unwrap_or(&path));
-        let kind = opportunity(&path, what).filter(|_| !is_part || definition_differs(&compared, change, &path));
+        let by_name = opportunity(&path, what).filter(|_| !is_part || definition_differs(&compared, change, &path));
+        let kind = between.permitted.kind(&path, what).or(by_name);
         found.opportunities.extend(kind.map(|kind| Opportunity { kind, path }));
     }
     found.named.truncate(NAMED_MAX);
@@ -153,6 +192,13 @@ pub(crate) fn gate_texts(trees: &RecordedTrees<'_>, commands: &[String], gate_fi
     let command = |text: &String| ProjectText { path: String::new(), text: text.clone() };
     let file = |path: &String| Some(ProjectText { path: path.clone(), text: trees.text(TreeVersion::Initial, path)? });
     commands.iter().map(command).chain(gate_files.iter().filter_map(file)).collect()
+}
+
+/// New files in the places of targets that a makefile of the gates makes.
+pub(crate) fn made_by_gates(trees: &RecordedTrees<'_>, commands: &[String], gate_files: &[String]) -> Vec<String> {
+    let reads = GateReads::of(&gate_texts(trees, commands, gate_files), &[]);
+    let changes = read_changes(trees).into_iter().filter(|change| change.what == FileChange::New);
+    changes.map(|change| change.path).filter(|path| reads.is_made_by_gates(path)).collect()
 }
 
 /// The texts of the start in which files may be named: what runners read, then tests, then sources.

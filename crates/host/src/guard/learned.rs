@@ -21,13 +21,12 @@ impl Originals {
         Ok(new)
     }
 
-    /// Protects what these globs name no longer, but what a person protects by a pattern.
+    /// Protects what these globs name no longer, also where a pattern of a person protects it.
     ///
     /// # Errors
     /// When that cannot be stored.
     pub fn leave(&mut self, allow: &[String]) -> io::Result<()> {
-        let is_left = |path: &&String| is_allowed(allow, path) && !self.patterns.matches(&unescape_path(path));
-        let left: Vec<String> = self.record.files.keys().filter(is_left).cloned().collect();
+        let left: Vec<String> = self.record.files.keys().filter(|path| is_allowed(allow, path)).cloned().collect();
         for path in &left {
             let old = self.record.files.remove(path);
             self.bytes = self.bytes.saturating_sub(old.map_or(0, |old| old.bytes()));

@@ -40,8 +40,8 @@ pub(crate) struct GuardOrder {
     /// What the gates use: its originals are taken before any agent has worked.
     learned: Vec<String>,
     allow: Vec<String>,
-    /// Files that are not restored a third time.
-    restored_twice: Vec<String>,
+    /// Files that a person is asked about: not restored a third time, or not at all because they may be the work.
+    asked: Vec<String>,
 }
 
 impl GuardOrder {
@@ -49,9 +49,10 @@ impl GuardOrder {
         let wanted = state.spec.as_ref().and_then(|spec| spec.guard.clone()).unwrap_or_default();
         let settings = &state.settings.shown().values.guard;
         let learned = if state.iteration == 0 { state.guard.learned().to_vec() } else { Vec::new() };
-        let restored_twice = match point {
+        let asked = match point {
             GuardPoint::Agent(iteration, _) | GuardPoint::Gates(GatePoint::Iteration(iteration)) => {
-                state.guard.restored_twice_before(iteration).map(str::to_owned).collect()
+                let twice = state.guard.restored_twice_before(iteration).map(str::to_owned);
+                twice.chain(state.guard.maybe_work().iter().cloned()).collect()
             }
             GuardPoint::Start | GuardPoint::Gates(_) | GuardPoint::People => Vec::new(),
         };
@@ -59,12 +60,12 @@ impl GuardOrder {
         let parent = state.checkpoints.newest().map(str::to_owned);
         let (on_tamper, allow) = (settings.on_tamper, settings.allow.clone());
         let no_agent_worked = state.iteration == 0;
-        Self { point, wanted, on_tamper, record, no_agent_worked, parent, learned, allow, restored_twice }
+        Self { point, wanted, on_tamper, record, no_agent_worked, parent, learned, allow, asked }
     }
 
     /// Whether a person is asked about one of these instead of restoring it.
     fn asks_about(&self, found: &TamperFound) -> bool {
-        found.changed.iter().any(|tampered| self.restored_twice.contains(&tampered.path))
+        found.changed.iter().any(|tampered| self.asked.contains(&tampered.path))
     }
 
     /// The name of the checkpoint with the changed files.

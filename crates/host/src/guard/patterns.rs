@@ -70,11 +70,6 @@ impl ProtectedPatterns {
         self.globs.is_empty()
     }
 
-    /// Whether a pattern names a file, or a folder above it.
-    pub(super) fn matches(&self, path: &[u8]) -> bool {
-        self.globs.matched_path_or_any_parents(Path::new(OsStr::from_bytes(path)), false).is_ignore()
-    }
-
     /// Whether a folder is not entered.
     pub(super) fn is_passed_by(&self, path: &[u8]) -> bool {
         let (_, name) = split(path);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use loop_core::ids::RunId;
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::probe::failed_otherwise;
+use loop_core::policy::protect::is_target_file;
 use loop_core::run::{
     Gate, GateIndex, INITIAL, JudgeReport, JudgedGate, JudgedTree, NameList, NotJudged, Remark, RunState,
 };
@@ -148,12 +149,15 @@ fn judge_copy(
     let report = |ran: &[RanGate]| JudgeReport { gates: judged_gates(ran), ..JudgeReport::default() };
     let known: Vec<KnownTests> = required(state).map(|(_, gate)| KnownTests::of(folder, gate)).collect();
     let gates = probe_gates(state, &known);
+    // A makefile that the task names still says how tests are run.
+    let left = state.guard.left().iter().filter(|path| is_target_file(path));
+    let gate_files: Vec<String> = state.guard.learned().iter().chain(left).cloned().collect();
     let context = ProbeContext {
         copy: &copy.tree,
         initial: &copy.initial,
         last: &copy.last,
         gates: &gates,
-        gate_files: state.guard.learned(),
+        gate_files: &gate_files,
     };
     match tree {
         // All gates of the initial tree are compared: most of them fail there.

@@ -52,7 +52,8 @@ pub(super) fn judge(
     let (ran, place, remarks) = if in_copy {
         let context = run.checkpoints(spec);
         let of = RunCopies { state, run: &run.path, context: &context, copies: &request.copies };
-        let copy = CleanCopy::make(CleanRequest::of_order(of, run, &request.checkpoint, &outputs))?;
+        let wanted = CleanRequest::of_order(of, run, &request.checkpoint, &outputs);
+        let copy = CleanCopy::make(CleanRequest { hidden: &gates, ..wanted })?;
         if let Some(why) = copy.not_watched() {
             return Err(CleanError::Unable(why));
         }

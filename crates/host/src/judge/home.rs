@@ -32,6 +32,8 @@ pub(super) struct HomeRequest<'a> {
     pub(super) workspace: &'a Path,
     /// Further folders that are linked, as the user named them.
     pub(super) further: &'a [String],
+    /// Files and folders below the user's own that the gates' commands name, from there on.
+    pub(super) named: &'a [String],
     /// How settings were at the start.
     pub(super) baseline: Option<&'a Baseline>,
 }
@@ -71,10 +73,23 @@ pub(super) fn make(new: &Path, request: &HomeRequest<'_>) -> io::Result<GateHome
             }
         }
     }
+    for path in request.named {
+        let path = whole_place(Path::new(path), user, request.workspace);
+        link(&places.find(&path), new, &path)?;
+    }
     home.variables.extend(path_into(new, &places));
     home.variables.extend(places.variables(new));
     home.remarks.extend(places.remark());
     Ok(home)
+}
+
+/// What is linked for a named path: of a file its folder, since it may use what lies beside it. A folder of settings, or
+/// one with the workspace, is not linked as a whole.
+fn whole_place(path: &Path, user: &Path, workspace: &Path) -> PathBuf {
+    let is_hidden = path.components().any(|part| part.as_os_str().as_bytes().starts_with(b"."));
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty() && !is_hidden);
+    let above = above.filter(|above| !user.join(path).is_dir() && !workspace.starts_with(user.join(above)));
+    above.unwrap_or(path).to_owned()
 }
 
 /// Links a file or folder, unless it is there already.
@@ -132,6 +147,21 @@ fn path_into(new: &Path, places: &HomePlaces) -> Option<(String, OsString)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_named_file_its_folder_is_linked_but_no_settings_and_no_folder_with_the_workspace() {
+        let place = |path: &str| whole_place(Path::new(path), Path::new("/nowhere/h"), Path::new("/nowhere/h/work/a"));
+        for (path, linked) in [
+            ("checks/accept.sh", "checks"),
+            ("deep/checks/accept.sh", "deep/checks"),
+            ("accept.sh", "accept.sh"),
+            (".config/x.sh", ".config/x.sh"),
+            ("work/check.sh", "work/check.sh"),
+            ("work/a/check.sh", "work/a/check.sh"),
+        ] {
+            assert_eq!(place(path), Path::new(linked), "{path}");
+        }
+    }
 
     #[test]
     fn a_further_folder_of_home_is_named_from_there_or_in_full_and_never_leads_out_of_it() {

@@ -99,6 +99,7 @@ pub(super) const SETTINGS: &[&str] = &[
     ".pydistutils.cfg",
     ".pythonrc.py",
     ".pytest.ini",
+    ".pytest.toml",
     ".config/go/env",
     ".m2/settings.xml",
     ".m2/settings-security.xml",

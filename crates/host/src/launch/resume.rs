@@ -147,7 +147,7 @@ pub fn reopen(home: &Home, run: ResumableRun, caller: &mut dyn LaunchCaller) -> 
         return Err(LaunchRefusal::wrong("the loop never began").hint("loop list"));
     };
     let gates = gates::hidden(home, &workspace)?;
-    let hidden = record_of(&gates, &spec.id);
+    let hidden = record_of(&gates, &path_of(&spec.workspace.path), &spec.id);
     if hidden.as_ref() != held.state.proving.hidden() {
         let now = gates::count_of(&gates).unwrap_or_else(|| "none".to_owned());
         let before = held.state.proving.hidden().map_or(0, |hidden| hidden.count);

@@ -19,7 +19,7 @@ use super::task::{self, TaskSource};
 use super::{checks, disk_limits, gates, leftovers, worker};
 use crate::checkpoint::BackendChoice;
 use crate::hidden::{record_of, warnings as hidden_warnings};
-use crate::paths::{Home, relative_entries, search_path};
+use crate::paths::{Home, path_of, relative_entries, search_path};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{self, LongTexts, StartLock};
 use crate::secrets;
@@ -174,7 +174,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         .map(|(text, number)| run_folder::store_as_file(&text, &format!("inject-{number}.md"), &mut files))
         .collect();
     let spec = RunSpec {
-        hidden: record_of(&prepared.hidden, &id),
+        hidden: record_of(&prepared.hidden, &path_of(&prepared.place.path), &id),
         id,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         goal,

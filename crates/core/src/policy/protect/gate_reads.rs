@@ -12,7 +12,7 @@ use super::test_reads::{
 };
 use super::uses::mentions::Mentions;
 use super::uses::names::{is_check_folder, is_makefile, looks_like_check, looks_like_product};
-use super::uses::texts::{function_name, recipes};
+use super::uses::texts::{function_name, recipes, relative_imports};
 use crate::policy::probe::{FileRole, ReadTree, TreeVersion, role_of};
 
 /// A shorter name of a file may be any word.
@@ -49,11 +49,14 @@ pub struct GateReads {
     /// Programs without a path.
     programs: BTreeSet<String>,
     targets: Vec<Target>,
+    has_makefile: bool,
     /// Names of what a makefile never looks for.
     phony: BTreeSet<String>,
     check_folders: BTreeSet<String>,
     /// Functions and variables of the shell scripts.
     shell_names: BTreeSet<String>,
+    /// Files that programs of the gates import by a relative path, with or without their ends.
+    imported: BTreeSet<String>,
     tests: TestReads,
 }
 
@@ -69,6 +72,20 @@ struct Target {
     path: String,
     /// Its recipe names it, so it may make it.
     is_made: bool,
+}
+
+impl Target {
+    /// Whether a file is in its place. The `%` of a pattern rule stands for any part of a path.
+    fn is_at(&self, path: &str) -> bool {
+        match self.path.split_once('%') {
+            None => self.path == path,
+            Some((begin, end)) => {
+                let begin = if begin.contains('/') { begin } else { "" };
+                path.strip_prefix(begin).and_then(|rest| rest.strip_suffix(end)).is_some_and(|stem| !stem.is_empty())
+                    && name_of(path).starts_with(name_of(self.path.split('%').next().unwrap_or_default()))
+            }
+        }
+    }
 }
 
 impl GateReads {
@@ -89,10 +106,12 @@ impl GateReads {
             reads.programs.extend(read.programs);
             reads.shell_names.extend(gate.text.lines().filter_map(shell_name));
             if is_makefile {
+                reads.has_makefile = true;
                 let targets = Targets::of(&gate.text, folder_of(&gate.path));
                 reads.targets.extend(targets.real);
                 reads.phony.extend(targets.phony);
             }
+            reads.imported.extend(relative_imports(&gate.path, &gate.text));
             let folder = folder_of(&gate.path).to_owned();
             if folder.split('/').any(is_check_folder) {
                 reads.check_folders.insert(folder.clone());
@@ -117,7 +136,7 @@ impl GateReads {
                 let is_data = !is_source_name(path) || !name_of(path).contains('.') && !change.is_program;
                 let name = name_of(path);
                 let is_named = self.names(path) || name.len() >= NAME_LETTERS_MIN && self.tests.has_word(name);
-                let counts = is_data && is_named || self.helps_tests(path);
+                let counts = is_data && is_named || self.helps_tests(path) || self.helps_gates(path, read);
                 (counts && !is_test_path(path)).then_some(OpportunityKind::GateFile)
             }
         };
@@ -139,9 +158,16 @@ impl GateReads {
             && self.tests.use_file(path, &read(TreeVersion::Initial, path).unwrap_or_default())
     }
 
+    /// Whether a new file is in the place of a target that a makefile of the gates makes: a clean copy does not need it.
+    #[must_use]
+    pub fn is_made_by_gates(&self, path: &str) -> bool {
+        let is_object = path.ends_with(".o") && self.has_makefile;
+        is_object || self.targets.iter().any(|target| target.is_made && target.is_at(path))
+    }
+
     fn kind_of_new(&self, change: &PathChange<'_>) -> Option<OpportunityKind> {
         let (path, name) = (change.path, name_of(change.path));
-        let is_it = |target: &&Target| target.path == path || Some(target.path.as_str()) == change.new_folder;
+        let is_it = |target: &&Target| target.is_at(path) || Some(target.path.as_str()) == change.new_folder;
         if let Some(target) = self.targets.iter().find(is_it) {
             let kind = if target.is_made { OpportunityKind::GateFile } else { OpportunityKind::NewRunnerFile };
             return Some(kind);
@@ -163,6 +189,13 @@ impl GateReads {
         let lower = path.to_ascii_lowercase();
         let is_named_so = HELPER_WORDS.iter().any(|word| lower.contains(word));
         is_named_so && stem.len() >= NAME_LETTERS_MIN && self.tests.has_part(stem)
+    }
+
+    /// Whether a program of a gate imports a source that compares and fails: it judges with it.
+    fn helps_gates(&self, path: &str, read: ReadTree<'_>) -> bool {
+        let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+        let is_imported = [path, stem].iter().chain(&[folder_of(path)]).any(|name| self.imported.contains(*name));
+        is_imported && read(TreeVersion::Initial, path).is_some_and(|text| compares_and_fails(&text))
     }
 
     /// Whether a line has the name of a test file.
@@ -207,6 +240,12 @@ impl GateReads {
             })
         })
     }
+}
+
+/// Whether a source has a comparison, and something that makes a program fail.
+fn compares_and_fails(text: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    has(&["===", "!==", "==", "!=", "qual(", "assert"]) && has(&["throw", "assert", "process.exit", "exitCode"])
 }
 
 /// The function or the variable that a line of a shell script begins.
@@ -279,12 +318,14 @@ impl Targets {
     fn add(&mut self, recipe: &Recipe, folder: &str) {
         let Recipe { target, line } = recipe;
         let path = joined(folder, target);
-        if target.starts_with('.') || target.contains(['%', '$', '*']) || self.phony.contains(&path) {
+        // `.PHONY`, `.SUFFIXES` and the like are no files.
+        let is_special = target.starts_with('.') && target.chars().any(|letter| letter.is_ascii_uppercase());
+        if is_special || target == "%" || target.contains(['$', '*']) || self.phony.contains(&path) {
             return;
         }
         let is_part = |letter: char| letter.is_alphanumeric() || "_-./".contains(letter);
         let named = line.split(|letter: char| !is_part(letter)).any(|word| word.trim_start_matches("./") == target);
-        let is_made = line.contains("$@") || line.contains("$(@") || named;
+        let is_made = ["$@", "$(@", "$*"].iter().any(|it| line.contains(it)) || named;
         match self.real.iter_mut().find(|known| known.path == path) {
             Some(known) => known.is_made |= is_made,
             None => self.real.push(Target { path, is_made }),
@@ -337,6 +378,47 @@ mod tests {
         ] {
             assert_eq!(kind(path, FileChange::New, false), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn a_new_file_in_the_place_of_a_pattern_rules_target_is_one_of_the_gates_and_made_by_them() {
+        let text = "test: $(T:.c=.run)\n%.run: %.c lib.c\n\tcc -o $@ $^ && $@\n.tested: t.sh\n\tsh t.sh && touch $@\n\
+            out/%.txt: %.in\n\tgen $< > $@\ncheck-%:\n\tsh checks.sh\n";
+        let gate = ProjectText { path: "Makefile".to_owned(), text: text.to_owned() };
+        let reads = GateReads::of(&[gate], &[]);
+        let kind = |path| {
+            let what = FileChange::New;
+            reads.kind(&PathChange { path, what, is_program: false, is_empty: false, new_folder: None }, &nothing)
+        };
+        for path in ["t/add.run", "add.run", ".tested", "out/a.txt"] {
+            assert_eq!(kind(path), Some(OpportunityKind::GateFile), "{path}");
+            assert!(reads.is_made_by_gates(path), "{path}");
+        }
+        assert_eq!(kind("check-all"), Some(OpportunityKind::NewRunnerFile));
+        assert!(!reads.is_made_by_gates("check-all") && reads.is_made_by_gates("lib.o"));
+        for path in ["t/add.c", "a.txt", "other/a.txt", "tested"] {
+            assert!(kind(path).is_none() && !reads.is_made_by_gates(path), "{path}");
+        }
+        assert!(!GateReads::of(&[], &[]).is_made_by_gates("lib.o"), "no makefile makes it");
+    }
+
+    #[test]
+    fn what_a_program_of_a_gate_imports_and_judges_with_is_a_file_of_the_gates() {
+        let text = "const same = require('../lib/same.js');\nimport { near } from \"../lib/near\";\n\
+            same(require('../calc.js').add(2, 3), 5);\n";
+        let gate = ProjectText { path: "scripts/verify.js".to_owned(), text: text.to_owned() };
+        let reads = GateReads::of(&[gate], &[]);
+        let read = |_: TreeVersion, path: &str| {
+            let judges = path.starts_with("lib/");
+            Some(if judges { "if (a !== b) throw new Error(a)" } else { "exports.add = (a, b) => a - b" }.to_owned())
+        };
+        let kind = |path| {
+            let what = FileChange::Changed;
+            reads.kind(&PathChange { path, what, is_program: false, is_empty: false, new_folder: None }, &read)
+        };
+        assert_eq!(kind("lib/same.js"), Some(OpportunityKind::GateFile));
+        assert_eq!(kind("lib/near.mjs"), Some(OpportunityKind::GateFile));
+        assert_eq!([kind("calc.js"), kind("lib/other.js")], [None, None]);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! | `task` | whether the task names a file as one that may be changed |
 //! | `paths` | parts of paths, and patterns of paths |
 //! | `by_default` | which of these are protected from the baseline on |
+//! | `named_paths` | which paths outside of the workspace a command names |
 //! | `runner_files` | files that only a test runner reads, and what a change of a file may mean |
 //! | `target` | the part of a file that defines how tests are run |
 //! | `gate_reads` | which changed files the gates and the tests use, by what their texts name |
@@ -15,6 +16,7 @@
 //! | `suspect` | which lines of a change a person should look at |
 mod by_default;
 mod gate_reads;
+mod named_paths;
 pub(in crate::policy) mod paths;
 mod runner_files;
 pub(in crate::policy) mod script;
@@ -26,6 +28,7 @@ mod uses;
 
 pub use by_default::{ProtectJudgement, is_allowed, protected_by_default};
 pub use gate_reads::{GateReads, PathChange};
+pub use named_paths::{absolute_paths_in, paths_below_home};
 pub use paths::matches_path;
 pub use runner_files::{
     FileChange, Opportunity, OpportunityKind, is_manifest, is_named_only, is_runner_file, opportunity,

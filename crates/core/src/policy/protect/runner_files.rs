@@ -11,6 +11,8 @@ const RUNNER_FILES: &[&str] = &[
     // Python
     "pytest.ini",
     ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
     "tox.ini",
     "conftest.py",
     "noxfile.py",
@@ -334,6 +336,8 @@ pub enum OpportunityKind {
     ChangedManifest,
     /// A file that the gates or the tests use or name, or a manifest that leads their imports elsewhere. It is only named.
     GateFile,
+    /// A file of the gates that a person allowed to change. It is only named.
+    AllowedFile,
     /// A link that leads out of the workspace. It is only named.
     OutsideLink,
     /// A line that a person should look at, with its place. It is only named.
@@ -428,6 +432,8 @@ mod tests {
             ("conftest.py", New, NewRunnerFile),
             ("sub/conftest.py", Changed, NewRunnerFile),
             ("pytest.ini", New, NewRunnerFile),
+            ("pytest.toml", New, NewRunnerFile),
+            ("sub/.pytest.toml", Changed, NewRunnerFile),
             (".npmrc", New, NewRunnerFile),
             (".cargo/config.toml", New, NewRunnerFile),
             ("build.rs", New, NewRunnerFile),

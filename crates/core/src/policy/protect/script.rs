@@ -331,14 +331,12 @@ impl<'a> Found<'a> {
         if name == "bun" {
             self.package(rest);
         }
-        let is_python =
-            name.strip_prefix("python").is_some_and(|end| end.chars().all(|c| c.is_ascii_digit() || c == '.'));
         if name == "eval" {
             self.line(&rest.join(" "), depth + 1);
         } else if is_shell(name) {
             self.shell(rest, input, depth);
-        } else if is_python || name == "pypy3" || INTERPRETERS.contains(&name) {
-            self.interpreter(rest, is_python, depth, matches!(name, "." | "source"));
+        } else if is_python(name) || name == "pypy3" || INTERPRETERS.contains(&name) {
+            self.interpreter(name, rest, depth);
         } else if RUNNERS.contains(&name) {
             self.all_of(rest);
         } else if MAKERS.contains(&name) {
@@ -364,13 +362,13 @@ impl<'a> Found<'a> {
     }
 
     fn shell(&mut self, rest: &[String], input: Option<String>, depth: usize) {
-        let is_line = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+        let is_line = |word: &String| has_letter(word, 'c');
         let options = |behind: &[String]| rest.iter().take(rest.len().saturating_sub(behind.len()));
         match first_file(rest) {
             Some((line, behind)) if options(behind).any(is_line) => self.line(line, depth + 1),
             Some((file, rest)) if is_shell(file) => self.shell(rest, input, depth),
             // It is only read for errors.
-            Some((_, behind)) if options(behind).any(|word| word == "-n") => {}
+            Some((_, behind)) if options(behind).any(|word| has_letter(word, 'n')) => {}
             Some((file, _)) => {
                 if file.contains(['$', '`', '{']) {
                     self.hands_on();
@@ -386,11 +384,15 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn interpreter(&mut self, rest: &[String], is_python: bool, depth: usize, sources: bool) {
+    fn interpreter(&mut self, name: &str, rest: &[String], depth: usize) {
+        let sources = matches!(name, "." | "source");
+        if only_parses(name, rest) {
+            return;
+        }
         for (at, word) in rest.iter().enumerate() {
             let behind = rest.get(at + 1..).unwrap_or_default();
             match word.as_str() {
-                "-m" if is_python => {
+                "-m" if is_python(name) => {
                     behind.iter().take(1).for_each(|module| self.module(module));
                     return self.command(behind, None, depth + 1);
                 }
@@ -484,6 +486,27 @@ impl<'a> Found<'a> {
             }
         }
     }
+}
+
+fn is_python(name: &str) -> bool {
+    name.strip_prefix("python").is_some_and(|end| end.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+/// Whether a program only reads a file for errors of its grammar: `node --check x.js`.
+fn only_parses(name: &str, words: &[String]) -> bool {
+    let mut options = words.iter().take_while(|word| word.starts_with('-'));
+    match name {
+        "node" | "nodejs" => options.any(|word| word == "--check" || word == "-c"),
+        "ruby" | "perl" => options.any(|word| has_letter(word, 'c')),
+        "php" => options.any(|word| matches!(word.as_str(), "-l" | "--syntax-check")),
+        _ => false,
+    }
+}
+
+/// Whether short options have a letter: `-n`, `-en`.
+fn has_letter(word: &str, letter: char) -> bool {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    letters.contains(letter) && letters.chars().all(|letter| letter.is_ascii_alphabetic())
 }
 
 fn is_shell(name: &str) -> bool {
@@ -813,6 +836,13 @@ mod tests {
             "./x$(y)",
             "sh > out.sh",
             "sh << EOF.sh",
+            "node --check calc.js",
+            "node -c calc.js && nodejs --check lib/a.js",
+            "ruby -c a.rb; ruby -wc a.rb",
+            "perl -c a.pl; perl -wc a.pl",
+            "php -l a.php; php --syntax-check a.php",
+            "bash -n a.sh; sh -en a.sh",
+            "python3 -m py_compile a.py; python -m compileall -q src",
         ] {
             let found: Vec<String> = scripts_in(line).into_iter().filter(|path| path != "sh -c").collect();
             assert!(found.is_empty(), "{line}: {found:?}");

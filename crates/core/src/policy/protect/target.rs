@@ -118,6 +118,7 @@ impl Format {
             "pyproject.toml" => Some(Self::Pyproject),
             "Cargo.toml" => Some(Self::Cargo),
             "pytest.ini" | ".pytest.ini" | "tox.ini" | "setup.cfg" => Some(Self::Ini),
+            "pytest.toml" | ".pytest.toml" => Some(Self::Whole),
             _ if begins(&["jest.config.", "vitest.config.", ".mocharc.", "playwright.config."]) => Some(Self::Whole),
             _ => None,
         }
@@ -380,6 +381,10 @@ deps:
         let before = "[pytest]\naddopts = -q\n  --strict\ntestpaths = tests\n";
         for file in ["tox.ini", "pytest.ini", ".pytest.ini", "setup.cfg"] {
             assert!(is_told(file, before, &before.replace("= tests", "= docs")), "{file}");
+        }
+        for file in ["pytest.toml", "sub/.pytest.toml"] {
+            assert!(is_told(file, "[pytest]\naddopts = ['-q']\n", "[pytest]\naddopts = ['-k', 'no']\n"), "{file}");
+            assert!(new_target(file, Some("[pytest]"), &["Makefile"]).is_some(), "{file}");
         }
         for section in ["[tool:pytest]", "[tox]", "[testenv]", "[testenv:py3]"] {
             assert!(is_told("tox.ini", &before.replace("[pytest]", section), "[flake8]\n"), "{section}");

@@ -121,6 +121,7 @@ fn opportunities(state: &RunState) -> Vec<Finding> {
         ),
         (OpportunityKind::ChangedManifest, FindingKind::Manifest, "a file that says how tests are run was changed"),
         (OpportunityKind::GateFile, FindingKind::GateFiles, "files that the gates or the tests use are new or changed"),
+        (OpportunityKind::AllowedFile, FindingKind::AllowedChanges, "changed, allowed"),
         (OpportunityKind::OutsideLink, FindingKind::OutsideLinks, "links lead out of the workspace"),
         (OpportunityKind::SuspectLine, FindingKind::SuspectLines, "lines of the change to look at"),
     ];

@@ -136,6 +136,7 @@ fn is_cleared(kind: FindingKind, strength: &StrengthReport) -> bool {
         FindingKind::DeceivingPromise
         | FindingKind::NoTestRan
         | FindingKind::GateFiles
+        | FindingKind::AllowedChanges
         | FindingKind::InstalledDependencies
         | FindingKind::IgnoredFiles
         | FindingKind::OutsideLinks

@@ -7,17 +7,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use loop_core::run::{INITIAL, Remark};
+use loop_core::policy::protect::paths_below_home;
+use loop_core::run::{INITIAL, NameList, Remark};
 use loop_core::view::WorkspaceNow;
 use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW, fstat, unlinkat, utimensat};
 
 use super::{CleanCopy, CleanError, CleanRequest, CopyContents, CopyMounts, LiveParts, Watch, WorkspaceCheck};
 use crate::checkpoint::user_git::clean::CleanGit;
 use crate::checkpoint::{
-    Checkpoint, CheckpointContext, Recorded, StoredEntry, StoredKind, open_folder, tree_of_copy, workspace_now,
+    Checkpoint, CheckpointContext, Recorded, RecordedTrees, StoredEntry, StoredKind, open_folder, tree_of_copy,
+    workspace_now,
 };
 use crate::fs::handle::{open_below, split};
 use crate::fs::walk::{NameKind, walk};
+use crate::gate::opportunity::made_by_gates;
 use crate::judge::baseline::Baseline;
 use crate::judge::home::{self, HomeRequest};
 use crate::judge::ignored::{IgnoredRequest, copy_ignored};
@@ -67,6 +70,7 @@ impl<'a> CleanCopy<'a> {
     fn fill(&mut self) -> Result<(), CleanError> {
         let to = open_folder(&self.tree)?;
         self.put_tree(&to)?;
+        self.remove_made_by_gates(&to).map_err(unable)?;
         let context = self.request.of.context;
         if self.request.workspace == WorkspaceCheck::Compared {
             let (recorded, scratch) = (&self.last, self.scratch.join("now"));
@@ -116,6 +120,28 @@ impl<'a> CleanCopy<'a> {
         if self.request.is_clean() {
             let tracked = CleanGit::of(self.request.of.context).map(|git| git.tracked()).unwrap_or_default();
             remove_compiled(to, &recorded.checkpoint, &self.initial.checkpoint, &tracked).map_err(unable)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves out new files in the places of targets that the gates' makefiles make: a gate that needs them makes them.
+    fn remove_made_by_gates(&mut self, to: &OwnedFd) -> io::Result<()> {
+        if !self.request.is_clean() {
+            return Ok(());
+        }
+        let state = self.request.of.state;
+        let commands: Vec<String> = state.gates.required().map(|gate| gate.spec().command.clone()).collect();
+        let trees = RecordedTrees::new(&self.initial, &self.last);
+        let gate_files = [state.guard.learned(), state.guard.left()].concat();
+        let made = made_by_gates(&trees, &commands, &gate_files);
+        for path in &made {
+            let (above, name) = split(path.as_bytes());
+            unlinkat(open_below(to.as_fd(), above)?, name, AtFlags::empty())?;
+        }
+        if !made.is_empty() {
+            let names = NameList::of(made.iter().map(String::as_str)).words();
+            let note = format!("left out of the copy, because the gate's makefile makes it: {names}");
+            self.contents.remarks.push(Remark::Note(note));
         }
         Ok(())
     }
@@ -180,12 +206,14 @@ impl<'a> CleanCopy<'a> {
             self.contents.installed = copied.installed;
         }
         if clean && !live.home {
+            let named = self.named_below_home();
             let home = home::make(
                 &self.scratch.join("home"),
                 &HomeRequest {
                     user: context.user.home.as_deref(),
                     workspace: &context.workspace,
                     further: &gate.judge_home,
+                    named: &named,
                     baseline: baseline.as_ref(),
                 },
             )?;
@@ -193,6 +221,15 @@ impl<'a> CleanCopy<'a> {
             self.contents.remarks.extend(home.remarks.into_iter().map(Remark::Note));
         }
         Ok(())
+    }
+
+    /// What lies below HOME and the commands of the gates name.
+    fn named_below_home(&self) -> Vec<String> {
+        let home = self.request.of.context.user.home.as_deref().map(|home| home.to_string_lossy().into_owned());
+        let Some(home) = home else { return Vec::new() };
+        let own = self.request.of.state.gates.required().map(|gate| gate.spec());
+        let gates = own.chain(self.request.hidden);
+        gates.flat_map(|gate| paths_below_home(&gate.command, &home)).collect()
     }
 
     /// The repository as it was at the start, where there was one.

@@ -3,6 +3,7 @@ use std::io;
 use std::path::Path;
 
 use loop_core::run::{NotJudged, RunState};
+use loop_core::settings::GateSpec;
 use thiserror::Error;
 
 use crate::checkpoint::CheckpointContext;
@@ -67,6 +68,8 @@ pub(crate) struct CleanRequest<'a> {
     pub(crate) live: LiveParts,
     /// Whether the workspace is compared with the tree.
     pub(crate) workspace: WorkspaceCheck,
+    /// The hidden gates that are run in it.
+    pub(crate) hidden: &'a [GateSpec],
     /// Where the copy is made and left; none means that it is removed.
     pub(crate) keep: Option<&'a Path>,
     /// Where the output of the gates goes; none means that it is removed with the copy.
@@ -85,6 +88,7 @@ impl<'a> CleanRequest<'a> {
             kind: CopyKind::Clean,
             live: LiveParts::default(),
             workspace: WorkspaceCheck::NotCompared,
+            hidden: &[],
             keep: None,
             outputs: None,
         }

@@ -7,7 +7,8 @@
 //!    shell script whose name the script mentions. If it mentions no further one: every opened shell script, where the
 //!    gate's own command runs the shell; else those that are named as checks.
 //! 3. *Makefile*: the opened makefiles, where make is run.
-//! 4. *Helper*: opened sources and data beside a program of 1 or 2, where the folder is named as one of checks (`tools/`).
+//! 4. *Helper*: opened sources and data beside a program of 1 or 2, where the folder is named as one of checks (`tools/`),
+//!    and what such a program of JavaScript imports by a relative path, where it is named as a check.
 //! 5. *Runner*: an opened file that only tells a test runner what to do (`pytest.ini`, `conftest.py`, `.npmrc`).
 //!
 //! Not: what a test runner gets as a file of tests, modules that a program imports, manifests, what the gate made
@@ -127,6 +128,7 @@ pub fn uses_of(command: &str, workspace: &str, task: &str, files: &dyn FilesSeen
     let mut search = Search::new(workspace, files);
     search.follow(command);
     search.add_helpers();
+    search.add_imported();
     search.add_runner_files();
     let mut uses = GateUses::default();
     let mut bytes = 0;

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::mentions::Mentions;
 use super::names::{is_check_folder, is_makefile, looks_like_check, looks_like_product};
-use super::texts::{function_name, has_other_line, has_shell_line, recipes, scripts_of};
+use super::texts::{function_name, has_other_line, has_shell_line, recipes, relative_imports, scripts_of};
 use super::{FilesSeen, UseKind};
 use crate::policy::protect::paths::{folder_of, is_below, joined, matches_path, name_of};
 use crate::policy::protect::runner_files::{is_manifest, is_runner_file};
@@ -293,6 +293,25 @@ impl<'a> Search<'a> {
             let is_beside = folders.iter().any(|folder| is_below(&path, folder));
             if is_source && is_beside && self.files.text(&path).is_some() {
                 self.found.entry(path).or_insert(UseKind::Helper);
+            }
+        }
+    }
+
+    /// Sources that the programs of the check import by a relative path, where they are named as checks.
+    pub(super) fn add_imported(&mut self) {
+        let mut open: Vec<String> = self.found.keys().cloned().collect();
+        let mut read = 0;
+        while let Some(program) = open.pop() {
+            read += 1;
+            let Some(text) = self.text(&program).filter(|_| read <= TEXTS_MAX) else { continue };
+            for place in relative_imports(&program, &text) {
+                let ends = ["", ".js", ".mjs", ".cjs", ".ts", "/index.js"];
+                let file = ends.iter().map(|end| format!("{place}{end}")).find(|path| self.files.text(path).is_some());
+                let Some(path) = file.filter(|path| looks_like_check(path) && !self.found.contains_key(path)) else {
+                    continue;
+                };
+                self.found.insert(path.clone(), UseKind::Helper);
+                open.push(path);
             }
         }
     }

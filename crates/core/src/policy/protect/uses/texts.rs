@@ -1,8 +1,11 @@
 //! Which lines of a file are given to a shell.
 use serde_json::Value as Json;
 
-use crate::policy::protect::paths::name_of;
-use crate::policy::protect::script::SHELLS;
+use crate::policy::protect::paths::{folder_of, name_of};
+use crate::policy::protect::script::{SHELLS, clean};
+
+/// So many imports of one source are followed.
+const IMPORTS_MAX: usize = 100;
 
 fn interpreter_line(text: &str) -> Option<&str> {
     text.lines().next().and_then(|line| line.strip_prefix("#!"))
@@ -40,6 +43,25 @@ pub(in crate::policy::protect) fn recipes(text: &str) -> String {
         lines.push('\n');
     }
     lines
+}
+
+/// What a JavaScript or TypeScript source imports by a relative path: `require('../lib/same.js')`, `from "./a"`.
+pub(in crate::policy::protect) fn relative_imports(path: &str, text: &str) -> Vec<String> {
+    const ENDS: &[&str] = &[".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"];
+    if !ENDS.iter().any(|end| path.ends_with(end)) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (at, quote) in text.match_indices(['\'', '"', '`']) {
+        let (before, behind) = (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default());
+        let before = before.trim_end().trim_end_matches('(').trim_end();
+        let imports = ["require", "import", "from", "resolve"].iter().any(|word| before.ends_with(word));
+        let place = behind.split(quote).next().unwrap_or_default();
+        if imports && place.starts_with('.') && found.len() < IMPORTS_MAX {
+            found.extend(clean(folder_of(path), place));
+        }
+    }
+    found
 }
 
 /// The scripts of a `package.json`, one on each line.
