@@ -83,7 +83,7 @@ pub enum FindingWeight {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::RenamedTests,
         Self::FailingTests,
         Self::CleanCopy,
