@@ -86,6 +86,7 @@ fn the_stored_journals_have_all_kinds_of_decisions_but_one_and_nearly_all_orders
         judge hidden
         judge hunks
         judge undone
+        judge without_new_tests
         manual_checkpoint
         measure
         reserve

@@ -11,8 +11,8 @@ const HOME_WORDS: &[&str] = &["~/", "$HOME/", "${HOME}/"];
 /// ```
 /// use loop_core::policy::protect::absolute_paths_in;
 ///
-/// let named = absolute_paths_in("pytest -q ~/checks/test_a.py::test_x && sh '/opt/all/run.sh' ./own.sh", "/home/ann");
-/// assert_eq!(named, ["/home/ann/checks/test_a.py", "/opt/all/run.sh"]);
+/// let named = absolute_paths_in("pytest -q ~/checks/test_a.py::test_x && sh '/opt/all/run.sh' ./own.sh", "/users/ann");
+/// assert_eq!(named, ["/users/ann/checks/test_a.py", "/opt/all/run.sh"]);
 /// ```
 #[must_use]
 pub fn absolute_paths_in(command: &str, home: &str) -> Vec<String> {
@@ -42,7 +42,7 @@ pub fn absolute_paths_in(command: &str, home: &str) -> Vec<String> {
 /// ```
 /// use loop_core::policy::protect::paths_below_home;
 ///
-/// assert_eq!(paths_below_home("sh ~/checks/accept.sh; sh /opt/x.sh", "/home/ann"), ["checks/accept.sh"]);
+/// assert_eq!(paths_below_home("sh ~/checks/accept.sh; sh /opt/x.sh", "/users/ann"), ["checks/accept.sh"]);
 /// ```
 #[must_use]
 pub fn paths_below_home(command: &str, home: &str) -> Vec<String> {
