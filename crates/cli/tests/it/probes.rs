@@ -49,7 +49,8 @@ fn new_tests_do_not_make_up_for_one_that_is_not_found_any_more() {
 #[test]
 fn an_honest_fix_that_adds_a_test_file_is_verified() {
     let user = project();
-    let agent = "sed -i 's/a - b/a + b/' calc.py; cp new.txt test_zero.py";
+    // Another length: Python takes a compiled file for one of the same second and length.
+    let agent = "sed -i 's/a - b/(a + b)/' calc.py; cp new.txt test_zero.py";
     let ran = user.run(&start(agent, UNITTEST, &["-n", "1"])).expect_code(0);
     assert!(ran.out().contains("canary noticed, undo noticed"), "{}", ran.text());
     assert!(!ran.out().contains("passed, but"), "{}", ran.text());
