@@ -49,6 +49,10 @@ pub enum FindingKind {
     WeakerTests,
     /// The strength of the gates is required, and it was not shown.
     Strength,
+    /// Files outside of the workspace that a gate's command names are not as at the start.
+    OutsideFiles,
+    /// Files outside of the workspace that tools may read are not as at the start. They are only named.
+    OutsideSettings,
     /// A hidden gate does not pass.
     HiddenGate,
     /// The hidden gates could not be run.
@@ -71,7 +75,7 @@ pub enum FindingWeight {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::RenamedTests,
         Self::FailingTests,
         Self::CleanCopy,
@@ -90,6 +94,8 @@ impl FindingKind {
         Self::SuspectLines,
         Self::WeakerTests,
         Self::Strength,
+        Self::OutsideFiles,
+        Self::OutsideSettings,
         Self::HiddenGate,
         Self::HiddenGateNotRun,
     ];
@@ -116,6 +122,8 @@ impl FindingKind {
             Self::SuspectLines => "suspect-lines",
             Self::WeakerTests => "weaker-tests",
             Self::Strength => "strength",
+            Self::OutsideFiles => "outside-files",
+            Self::OutsideSettings => "outside-settings",
             Self::HiddenGate => "hidden-gate",
             Self::HiddenGateNotRun => "hidden-gate-not-run",
         }
@@ -138,6 +146,7 @@ impl FindingKind {
             | Self::Undo
             | Self::SwappedProgram
             | Self::WeakerTests
+            | Self::OutsideFiles
             | Self::HiddenGate => FindingWeight::Evidence,
             Self::ChangedTests
             | Self::RunnerConfig
@@ -147,7 +156,8 @@ impl FindingKind {
             | Self::DeceivingPromise
             | Self::GateFiles
             | Self::OutsideLinks
-            | Self::SuspectLines => FindingWeight::Opportunity,
+            | Self::SuspectLines
+            | Self::OutsideSettings => FindingWeight::Opportunity,
             Self::SameTree | Self::Strength | Self::HiddenGateNotRun => FindingWeight::Requirement,
         }
     }

@@ -404,7 +404,10 @@ impl RunState {
             (Order::Reserve { .. }, Answer::Reserved(reserved)) => self.budget.reserved(reserved),
             (Order::Guard { point }, Answer::Guard(report)) => self.guard.checked(*point, report),
             (Order::Certify { point }, Answer::Certify(report)) => self.proving.certify(*point, report),
-            (Order::Judge { point, tree }, Answer::Judged(report)) => self.proving.reported(*point, *tree, report),
+            (Order::Judge { point, tree }, Answer::Judged(report)) => {
+                self.gates.swapped_on_copy(&report.swapped);
+                self.proving.reported(*point, *tree, report);
+            }
             // A record that clean copies are made from is damaged: nothing else may decide instead.
             (Order::Judge { .. }, Answer::Blocked { why }) => self.trouble.host_failed(why),
             (Order::Judge { point, tree }, Answer::Failed { what }) => {

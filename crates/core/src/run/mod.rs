@@ -16,6 +16,7 @@
 //! | `judge` | decisions about what ended: attempt, measurement, gate, round, guard |
 //! | `prove` `judge_report` `proving` | decisions about a pass; what a clean copy showed; what is remembered of it |
 //! | `kept_tests` | whether the tests that must be there did run |
+//! | `surroundings` | what lies around the work and speaks against a pass |
 //! | `choice` `session` | which agent, model and prompt the next attempt uses; which conversation it continues |
 //! | `decide` | the one list of everything that ends, holds or continues a run |
 //! | `checkpoint_name` | how people name checkpoints |
@@ -49,6 +50,7 @@ mod session;
 mod spec;
 mod state;
 mod step;
+mod surroundings;
 
 pub use agent::{AgentMemory, Session};
 pub use budget::{Budget, Spent, wanted};

@@ -7,6 +7,7 @@ use super::kept_tests::{KeptTests, kept, lost_on_copy, tests};
 use super::outcome::{Proof, ProofGate, ProofHidden, ProofJudge};
 use super::proving::JudgedCopy;
 use super::state::RunState;
+use super::surroundings;
 use crate::machine::Deciding;
 use crate::policy::gate::Verdict;
 use crate::policy::promise_warning::{PromiseFlaw, promise_warnings};
@@ -268,7 +269,7 @@ pub(super) fn proof(state: &RunState, deciding: &Deciding) -> ProofJudgement {
     let strength = strength(state, point);
     let mut findings = cheap_findings(state);
     findings.extend(copy_findings(state, point, &strength));
-    findings.extend(swapped_programs(state));
+    findings.extend(surroundings::findings(state));
     findings.extend(opportunities(state));
     findings.extend(deceiving_promises(state));
     findings.extend(without_tests(state));
@@ -358,7 +359,8 @@ fn is_cleared(kind: FindingKind, strength: &StrengthReport) -> bool {
         FindingKind::DeceivingPromise
         | FindingKind::GateFiles
         | FindingKind::OutsideLinks
-        | FindingKind::SuspectLines => true,
+        | FindingKind::SuspectLines
+        | FindingKind::OutsideSettings => true,
         FindingKind::ChangedTests => strength.undo == Noticed::Yes,
         FindingKind::RunnerConfig | FindingKind::Manifest | FindingKind::TestsNotShown | FindingKind::SelectiveGate => {
             // Where no test can be added: with the sources of the start and these files the gates fail.
@@ -374,6 +376,7 @@ fn is_cleared(kind: FindingKind, strength: &StrengthReport) -> bool {
         | FindingKind::SwappedProgram
         | FindingKind::WeakerTests
         | FindingKind::Strength
+        | FindingKind::OutsideFiles
         | FindingKind::HiddenGate
         | FindingKind::HiddenGateNotRun => false,
     }
@@ -503,19 +506,6 @@ fn without_tests(state: &RunState) -> Vec<Finding> {
     });
     let text = |gate: &Gate| format!("{}: it passes, and no test ran", gate.spec().name);
     gates.map(|gate| finding(FindingKind::DeceivingPromise, text(gate))).collect()
-}
-
-/// Programs of the gates that are not those of the start.
-fn swapped_programs(state: &RunState) -> Vec<Finding> {
-    let swapped = state.certified().into_iter().flat_map(|certified| &certified.swapped);
-    let changes = swapped.filter_map(|change| {
-        // One that was not there before was installed: that is work.
-        let before = change.before.as_ref()?;
-        let installed_again = before.in_workspace && change.after.as_ref().is_some_and(|after| after.in_workspace);
-        let kind = if installed_again { FindingKind::RunnerConfig } else { FindingKind::SwappedProgram };
-        Some(finding(kind, format!("a program of the gates is another one than at the start: {}", change.words())))
-    });
-    changes.collect()
 }
 
 /// A gate that failed on the same tree before: without a clean copy it is not known which answer is right.

@@ -11,6 +11,7 @@ use loop_core::settings::GateSpec;
 use loop_core::text::escape_path;
 use rustix::fs::{AtFlags, FileType, statat};
 
+use super::outside::OutsideBefore;
 use crate::checkpoint::{DirRules, Rules, rules_of};
 use crate::fs::handle::{folder_beneath, joined, open_file, open_folder, split};
 use crate::fs::walk::names_in;
@@ -30,6 +31,8 @@ pub(crate) struct BaselineWatch {
     path: PathBuf,
     /// None where the workspace cannot be opened: the gate says so too.
     watched: Option<Watched>,
+    /// What lies outside of the workspace.
+    outside: OutsideBefore,
 }
 
 #[derive(Debug)]
@@ -40,7 +43,8 @@ struct Watched {
 }
 
 impl BaselineWatch {
-    pub(crate) fn begin(run: &RunFolder, spec: &RunSpec, gate: &GateSpec) -> Self {
+    /// `gates` are all gates of the run: one may write what another reads.
+    pub(crate) fn begin(run: &RunFolder, spec: &RunSpec, gate: &GateSpec, gates: &[GateSpec]) -> Self {
         let context = run.checkpoints(spec);
         let rules = rules_of(&context);
         let watched = open_folder(&context.workspace).ok().map(|workspace| {
@@ -48,7 +52,9 @@ impl BaselineWatch {
             Watched { workspace, rules, opens }
         });
         let task = read_text(run, &spec.goal).unwrap_or_else(|_| spec.goal.head.clone());
-        Self { command: gate.command.clone(), task, path: context.workspace, watched }
+        let commands: Vec<String> = gates.iter().map(|gate| gate.command.clone()).collect();
+        let outside = OutsideBefore::look(&run.path, &context.workspace, &commands);
+        Self { command: gate.command.clone(), task, path: context.workspace, watched, outside }
     }
 
     pub(crate) fn wakes_in(&self) -> Duration {
@@ -64,6 +70,8 @@ impl BaselineWatch {
         let Some(watched) = self.watched else {
             return GateUses { gap: Some(WatchGap::NoWatch), ..GateUses::default() };
         };
+        // Where it cannot be written nothing is compared; the journal could not be written either.
+        let outside = self.outside.finish(&self.path).ok();
         let OpenedFiles { opened, made, gap } = watched.opens.finish();
         let opened = opened.iter().filter_map(|path| source_of(path)).collect();
         let opened = Some(opened).filter(|_| gap != Some(WatchGap::NoWatch));
@@ -71,6 +79,7 @@ impl BaselineWatch {
         let mut uses = uses_of(&self.command, &self.path.to_string_lossy(), &self.task, &seen);
         uses.files.iter_mut().for_each(|used| used.path = escape_path(used.path.as_bytes()));
         uses.gap = gap;
+        uses.outside = outside;
         uses
     }
 }

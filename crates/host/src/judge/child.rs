@@ -121,10 +121,16 @@ fn judge(request: &JudgeRequest, outputs: &Path) -> Result<JudgeReport, CleanErr
     })?;
     let judged = judge_copy(request.tree, &copy, &folder, &state, &mut signals);
     let (place, mut remarks, installed) = (copy.place(), copy.remarks(), copy.installed.clone());
+    let swapped = copy.programs.changed();
+    // That a program was swapped counts whatever became of the gates.
+    let judged = judged.or_else(|error| match swapped.is_empty() {
+        true => Err(error),
+        false => Ok(JudgeReport::not_done(error.to_string())),
+    });
     if let Err(error) = copy.close() {
         remarks.push(format!("the copy could not be removed: {error}"));
     }
-    Ok(JudgeReport { place, remarks, installed, baseline: taken, ..judged? })
+    Ok(JudgeReport { place, remarks, installed, baseline: taken, swapped, ..judged? })
 }
 
 /// What the gates say of the copy.

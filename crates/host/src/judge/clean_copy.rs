@@ -28,6 +28,7 @@ use crate::checkpoint::{
 };
 use crate::fs::handle::{open_below, split};
 use crate::fs::walk::{NameKind, walk};
+use crate::gate::programs::ProgramWatch;
 use crate::gate::{GateContext, GateMemory, GateProgress, GateRunner, TestHistory, store_tests};
 use crate::process::{Containment, become_reaper};
 use crate::run_folder::RunFolder;
@@ -161,6 +162,8 @@ pub(crate) struct CleanCopy<'a> {
     pub(crate) last: Recorded,
     /// How often gates were run.
     rounds: Cell<u32>,
+    /// The programs of the gates, looked at before every start.
+    pub(crate) programs: ProgramWatch,
 }
 
 impl<'a> CleanCopy<'a> {
@@ -196,6 +199,7 @@ impl<'a> CleanCopy<'a> {
             initial,
             last,
             rounds: Cell::new(0),
+            programs: ProgramWatch::of(request.state, &request.context.workspace),
             request,
         };
         copy.folder.clone_from(&copy.tree);
@@ -363,7 +367,8 @@ impl<'a> CleanCopy<'a> {
         };
         let outputs = self.request.outputs.unwrap_or(&self.room);
         let outputs = outputs.join(format!("round-{}", self.rounds.get()));
-        Ok(GateRunner::new(context, settings.gate_timeout_ms, outputs, containment, signals))
+        let runner = GateRunner::new(context, settings.gate_timeout_ms, outputs, containment, signals);
+        Ok(runner.with_programs(&self.programs))
     }
 
     /// Runs the gates in their order; unless `all` are wanted, up to the first required one that does not pass.

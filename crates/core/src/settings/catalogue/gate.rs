@@ -46,7 +46,8 @@ topic! {
         }
         /// What may speak against a pass and is accepted from the start: renamed-tests, failing-tests, clean-copy,
         /// same-tree, canary, undo, swapped-program, changed-tests, runner-config, manifest, tests-not-shown,
-        /// selective-gate, deceiving-promise, gate-files, outside-links, suspect-lines, weaker-tests or strength. May be
+        /// selective-gate, deceiving-promise, gate-files, outside-links, suspect-lines, weaker-tests, strength,
+        /// outside-files or outside-settings. May be
         /// given several times. It is named with the proof.
         accept: Vec<String> {
             kind: Kind::Findings,
