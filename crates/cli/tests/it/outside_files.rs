@@ -39,7 +39,8 @@ fn a_record_of_what_lies_outside_that_is_gone_speaks_against_a_pass() {
     let user = user();
     let runs = user.run_folder("x");
     let agent = format!("rm -f {}/*/outside-*; touch ok", runs.parent().unwrap().display());
-    let ran = user.run(&start(&agent, "test -e ok", &["-n", "1"])).expect_code(1);
+    user.write("check.sh", "true\n");
+    let ran = user.run(&start(&agent, "test -e ok && sh ../check.sh", &["-n", "1"])).expect_code(1);
     assert!(ran.text().contains("the record of what was there is not the one that was written"), "{}", ran.text());
     let left = fs::read_dir(user.run_folder(&user.id())).unwrap().flatten();
     assert!(left.into_iter().all(|entry| !entry.file_name().to_string_lossy().starts_with("outside-")));

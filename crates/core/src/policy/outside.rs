@@ -11,6 +11,8 @@ const PATHS_MAX: usize = 40;
 const DEPTH_MAX: usize = 3;
 /// What is below these is no file that anybody wrote.
 const NO_FILES: &[&str] = &["/dev", "/proc", "/sys", "/run"];
+/// make, and programs like it.
+const MAKERS: &[&str] = &["make", "gmake", "bmake", "just", "task"];
 /// What make and programs like it read in the folder that they are started in.
 const MAKER_FILES: &[&str] = &["GNUmakefile", "makefile", "Makefile", "justfile", "Justfile", "Taskfile.yml"];
 /// Files that tools look for in the folders above, beside those that only runners read and manifests.
@@ -150,6 +152,7 @@ impl OutsideChange {
 /// let named = |line: &str| named_outside(line, "/p/work", Some("/home/a"));
 /// assert_eq!(named("pytest -q ../spec::test_a tests/b.py"), ["/p/spec"]);
 /// assert_eq!(named("cd .. && sh check.sh > ../log"), ["/p/check.sh"]);
+/// assert!(named("cd .. && make test").contains(&"/p/Makefile".to_owned()));
 /// assert_eq!(named("sh -c 'make -C ../ci' && sh ~/checks/a.sh"), ["/p/ci", "/home/a/checks/a.sh"]);
 /// assert_eq!(named("PYTHONPATH=../lib:/opt TMPDIR=/tmp py.test"), ["/p/lib", "/opt"]);
 /// assert!(named("cargo test --target-dir ../t && pytest --junitxml=/tmp/x.xml | tee ../log").is_empty());
@@ -157,9 +160,36 @@ impl OutsideChange {
 /// ```
 #[must_use]
 pub fn named_outside(command: &str, workspace: &str, home: Option<&str>) -> Vec<String> {
-    let mut named = Named { workspace, home, folder: workspace.to_owned(), found: Vec::new() };
+    let mut named = Named { workspace, home, folder: workspace.to_owned(), makes: false, found: Vec::new() };
     named.line(command, 0);
     named.found
+}
+
+/// The same for the text of a shell script or makefile that lies in a folder outside of the workspace: what it reads or
+/// runs there.
+///
+/// ```
+/// use loop_core::policy::outside::named_by_script;
+///
+/// let text = "#!/bin/sh\n. \"$(dirname \"$0\")/lib.sh\"\ncd \"$(dirname \"$0\")\" && sh part.sh\n";
+/// assert_eq!(named_by_script(text, "/p/ci", "/p/work", None), ["/p/ci/lib.sh", "/p/ci", "/p/ci/part.sh"]);
+/// ```
+#[must_use]
+pub fn named_by_script(text: &str, folder: &str, workspace: &str, home: Option<&str>) -> Vec<String> {
+    let mut text = text.to_owned();
+    for own in ["$(dirname \"$0\")", "$(dirname $0)", "$(dirname -- \"$0\")", "${0%/*}"] {
+        text = text.replace(&format!("\"{own}\""), folder).replace(own, folder);
+    }
+    let mut named = Named { workspace, home, folder: folder.to_owned(), makes: false, found: Vec::new() };
+    named.line(&text, 0);
+    named.found
+}
+
+/// Whether what a file of this name and beginning says is read as lines of a shell.
+#[must_use]
+pub fn is_shell_text(name: &str, text: &str) -> bool {
+    let is_named = [".sh", ".bash", ".mk"].iter().any(|end| name.ends_with(end)) || MAKER_FILES.contains(&name);
+    is_named || text.lines().next().is_some_and(|first| first.starts_with("#!") && first.ends_with("sh"))
 }
 
 struct Named<'a> {
@@ -167,6 +197,8 @@ struct Named<'a> {
     home: Option<&'a str>,
     /// Where `cd` led.
     folder: String,
+    /// The program that is read now is make, or one like it.
+    makes: bool,
     found: Vec<String>,
 }
 
@@ -194,6 +226,7 @@ impl Named<'_> {
             }
         }
         let Some((program, rest)) = rest.split_first() else { return };
+        self.makes = false;
         if program == "cd" {
             let to = rest.iter().find(|word| !word.starts_with('-')).map_or("~", String::as_str);
             if let Some(folder) = self.resolved(&self.folder, to) {
@@ -201,6 +234,10 @@ impl Named<'_> {
                 self.folder = folder;
             }
             return;
+        }
+        self.makes = MAKERS.contains(&program.as_str());
+        if self.makes {
+            self.add(&self.folder.clone());
         }
         self.word(program);
         if WRITERS.contains(&program.as_str()) {
@@ -254,12 +291,12 @@ impl Named<'_> {
         if is_below(path, self.workspace) || NO_FILES.iter().any(|none| is_below(path, none)) {
             return;
         }
-        if is_below(self.workspace, path) {
+        if !is_below(self.workspace, path) {
+            self.push(path.to_owned());
+        } else if self.makes {
             for file in MAKER_FILES {
                 self.push(format!("{}/{file}", path.trim_end_matches('/')));
             }
-        } else {
-            self.push(path.to_owned());
         }
     }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::policy::outside::{
     ABOVE_BELOW, OutsideBy, OutsideChange, OutsideWhat, is_build_mark, is_looked_at, is_read_above, is_read_by_python,
-    named_outside, place_variables, places_of,
+    is_shell_text, named_by_script, named_outside, place_variables, places_of,
 };
 use loop_core::policy::protect::programs_in;
 use loop_core::run::RunState;
@@ -33,6 +33,9 @@ const BYTES_ALL: u64 = 64 * 1024 * 1024;
 /// So many names of one folder are looked at, and so deep.
 const NAMES_MAX: usize = 4_000;
 const DEPTH_MAX: usize = 12;
+/// So many files are found by reading scripts, each not longer than this.
+const SCRIPTS_MAX: usize = 100;
+const SCRIPT_BYTES_MAX: u64 = 256 * 1024;
 /// So many changes are reported.
 const CHANGES_MAX: usize = 12;
 /// Of a longer path the end is reported.
@@ -55,6 +58,37 @@ struct OutsideRecord {
     files: BTreeMap<String, String>,
     /// Files that came, went or changed while no agent worked.
     unsteady: BTreeSet<String>,
+    /// There were more files than are recorded: of a file that is not in it nothing is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_cut: bool,
+}
+
+impl OutsideRecord {
+    /// Only folders above the workspace are looked at, and nothing is there: that needs no file.
+    fn is_bare(&self) -> bool {
+        let is_above = |place: &Place| place.by == OutsideBy::Above;
+        self.files.is_empty() && self.unsteady.is_empty() && !self.is_cut && self.places.iter().all(is_above)
+    }
+
+    /// The record of a run without a file.
+    fn bare(workspace: &Path) -> Self {
+        let places: Vec<Place> = above(workspace).collect();
+        let there = places.iter().map(|place| place.path.clone()).collect();
+        Self { places, there, ..Self::default() }
+    }
+
+    /// The record that the journal names by its hash.
+    fn read(run: &Path, hash: &str, workspace: &Path) -> Option<Self> {
+        if hash.is_empty() {
+            return Some(Self::bare(workspace));
+        }
+        let text = fs::read(file_of(run, hash)).ok().filter(|text| hex(&Sha256::digest(text)) == hash)?;
+        serde_json::from_slice(&text).ok()
+    }
+}
+
+fn above(workspace: &Path) -> impl Iterator<Item = Place> {
+    workspace.ancestors().skip(1).map(|above| Place { path: text_of(above), by: OutsideBy::Above })
 }
 
 /// What was there before a first run of a gate.
@@ -75,6 +109,9 @@ impl OutsideBefore {
     pub(crate) fn finish(self, workspace: &Path) -> io::Result<String> {
         let after = look_at(self.before.places.clone(), &skipped(&self.run, workspace));
         let record = steady(self.before, after);
+        if record.is_bare() {
+            return Ok(String::new());
+        }
         let text = serde_json::to_vec(&record)?;
         let hash = hex(&Sha256::digest(&text));
         let path = file_of(&self.run, &hash);
@@ -103,14 +140,9 @@ pub(crate) fn changes(run: &Path, state: &RunState, workspace: &Path) -> Vec<Out
     }
     let mut merged: Option<OutsideRecord> = None;
     for hash in state.gates.iter().filter_map(|gate| gate.first_outside()) {
-        let path = file_of(run, hash);
-        let read = fs::read(&path).ok().filter(|text| hex(&Sha256::digest(text)) == hash);
-        let Some(record) = read.and_then(|text| serde_json::from_slice::<OutsideRecord>(&text).ok()) else {
-            return vec![OutsideChange {
-                path: shown(&text_of(&path)),
-                by: OutsideBy::Command,
-                what: OutsideWhat::NoRecord,
-            }];
+        let Some(record) = OutsideRecord::read(run, hash, workspace) else {
+            let path = shown(&text_of(&file_of(run, hash)));
+            return vec![OutsideChange { path, by: OutsideBy::Command, what: OutsideWhat::NoRecord }];
         };
         merged = Some(match merged {
             Some(before) => steady(before, record),
@@ -118,11 +150,20 @@ pub(crate) fn changes(run: &Path, state: &RunState, workspace: &Path) -> Vec<Out
         });
     }
     let Some(then) = merged else { return Vec::new() };
-    let now = look_at(then.places.clone(), &skipped(run, workspace));
-    let mut found = compared(&then, &now);
+    let mut found = changes_since(&then, look_at(then.places.clone(), &skipped(run, workspace)));
     found.sort_by_key(|change| (!change.decides(), change.by));
     found.truncate(CHANGES_MAX);
     found
+}
+
+fn changes_since(then: &OutsideRecord, mut now: OutsideRecord) -> Vec<OutsideChange> {
+    for path in then.files.keys().filter(|path| !now.files.contains_key(*path)).cloned().collect::<Vec<_>>() {
+        // New files may have taken its place within the bounds.
+        if let Some((digest, _)) = digest_of(&path_of(&path)) {
+            now.files.insert(path, digest);
+        }
+    }
+    compared(then, &now)
 }
 
 /// Two looks as one record: what differs between them says nothing.
@@ -136,6 +177,7 @@ fn steady(one: OutsideRecord, other: OutsideRecord) -> OutsideRecord {
     let mut record = one;
     record.files.retain(|path, _| !unsteady.contains(path));
     record.there.extend(other.there);
+    record.is_cut |= other.is_cut;
     for place in other.places {
         if !record.places.contains(&place) {
             record.places.push(place);
@@ -151,7 +193,7 @@ fn compared(then: &OutsideRecord, now: &OutsideRecord) -> Vec<OutsideChange> {
     for path in paths {
         let what = match (then.files.get(path), now.files.get(path)) {
             (Some(before), Some(after)) if before == after => continue,
-            (None, _) if then.unsteady.contains(path) => continue,
+            (None, _) if then.is_cut || then.unsteady.contains(path) => continue,
             (Some(_), Some(_)) => OutsideWhat::Changed,
             (Some(_), None) => OutsideWhat::Removed,
             (None, _) => OutsideWhat::New,
@@ -186,25 +228,57 @@ fn places(commands: &[String], workspace: &Path) -> Vec<Place> {
     let Some(here) = workspace.to_str() else { return Vec::new() };
     let home = std::env::var("HOME").ok().filter(|home| home.starts_with('/'));
     let mut found: Vec<Place> = Vec::new();
-    let mut add = |path: String, by: OutsideBy| {
+    let add = |found: &mut Vec<Place>, path: String, by: OutsideBy| {
         if found.iter().all(|known| known.path != path) {
             found.push(Place { path, by });
         }
     };
     for command in commands {
-        named_outside(command, here, home.as_deref()).into_iter().for_each(|path| add(path, OutsideBy::Command));
+        for path in named_outside(command, here, home.as_deref()) {
+            add(&mut found, path, OutsideBy::Command);
+        }
+    }
+    for path in by_scripts(&found, here, home.as_deref()) {
+        add(&mut found, path, OutsideBy::Command);
     }
     for folder in commands.iter().flat_map(|command| python_folders(command, workspace)) {
-        add(text_of(&folder), OutsideBy::Python);
+        add(&mut found, text_of(&folder), OutsideBy::Python);
     }
     for variable in place_variables() {
         let Ok(value) = std::env::var(variable) else { continue };
-        places_of(variable, &value, here, home.as_deref()).into_iter().for_each(|path| add(path, OutsideBy::Variable));
+        for path in places_of(variable, &value, here, home.as_deref()) {
+            add(&mut found, path, OutsideBy::Variable);
+        }
     }
-    for above in workspace.ancestors().skip(1) {
-        add(text_of(above), OutsideBy::Above);
+    for place in above(workspace) {
+        add(&mut found, place.path, place.by);
     }
     found
+}
+
+/// What the scripts among these places read or run outside of the workspace, and what those do.
+fn by_scripts(places: &[Place], workspace: &str, home: Option<&str>) -> Vec<String> {
+    let mut all: Vec<String> = places.iter().map(|place| place.path.clone()).collect();
+    let (first, mut at) = (all.len(), 0);
+    while let Some(path) = all.get(at).cloned() {
+        at += 1;
+        let Some(text) = script_text(Path::new(&path)) else { continue };
+        let folder = path.rsplit_once('/').map_or("/", |(folder, _)| folder);
+        for named in named_by_script(&text, folder, workspace, home) {
+            // A script may name whole folders for other reasons; of these only what it names in them counts.
+            if all.len() < SCRIPTS_MAX && !all.contains(&named) && Path::new(&named).is_file() {
+                all.push(named);
+            }
+        }
+    }
+    all.split_off(first)
+}
+
+/// The text of a shell script or makefile.
+fn script_text(path: &Path) -> Option<String> {
+    let found = path.metadata().ok()?;
+    let text = (found.is_file() && found.len() <= SCRIPT_BYTES_MAX).then(|| fs::read_to_string(path).ok()).flatten()?;
+    is_shell_text(&name_of(path), &text).then_some(text)
 }
 
 /// The folders with the libraries of the Pythons that a command runs.
@@ -267,12 +341,34 @@ fn look_at(places: Vec<Place>, skipped: &[PathBuf]) -> OutsideRecord {
     OutsideRecord { places, ..looking.record }
 }
 
-/// The names in a folder, in their order, a bounded number.
-fn names_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(NAMES_MAX);
+/// The names in a folder, in their order; none where there are too many.
+fn names_in(folder: &Path) -> Option<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(NAMES_MAX + 1);
     let mut names: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     names.sort();
-    names
+    (names.len() <= NAMES_MAX).then_some(names)
+}
+
+/// A digest of where a link leads, and of the size and the beginning of a file; and how many bytes were read.
+fn digest_of(path: &Path) -> Option<(String, u64)> {
+    let mut hash = Sha256::new();
+    if let Ok(leads) = fs::read_link(path) {
+        hash.update(leads.as_os_str().as_bytes());
+    }
+    let Ok(found) = path.metadata() else {
+        // A link that leads nowhere is there all the same.
+        return path.symlink_metadata().is_ok().then(|| (hex(&hash.finalize()), 0));
+    };
+    if found.is_dir() && !path.is_symlink() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    if found.is_file() {
+        hash.update(found.len().to_le_bytes());
+        File::open(path).ok().map(|file| file.take(BYTES_MAX).read_to_end(&mut bytes));
+        hash.update(&bytes);
+    }
+    Some((hex(&hash.finalize()), u64::try_from(bytes.len()).unwrap_or(u64::MAX)))
 }
 
 fn name_of(path: &Path) -> String {
@@ -291,7 +387,7 @@ impl Looking<'_> {
         if !found.is_dir() {
             return self.file(path);
         }
-        let names = names_in(path);
+        let names = self.names(path);
         // A folder of a build changes with every source.
         if names.iter().any(|name| is_build_mark(&name_of(name))) {
             return;
@@ -303,7 +399,7 @@ impl Looking<'_> {
 
     /// Files of a folder above the workspace that tools read.
     fn above(&mut self, folder: &Path) {
-        let named = names_in(folder).into_iter().filter(|path| is_read_above(&name_of(path)));
+        let named = self.names(folder).into_iter().filter(|path| is_read_above(&name_of(path)));
         for path in named.chain(ABOVE_BELOW.iter().map(|below| folder.join(below))) {
             self.file(&path);
         }
@@ -311,7 +407,7 @@ impl Looking<'_> {
 
     /// Files of a folder of libraries that Python loads when it starts, and that runners search for plugins.
     fn python(&mut self, folder: &Path) {
-        for path in names_in(folder) {
+        for path in self.names(folder) {
             let name = name_of(&path);
             if is_read_by_python(&name) {
                 self.file(&path);
@@ -323,36 +419,23 @@ impl Looking<'_> {
 
     fn file(&mut self, path: &Path) {
         let name = escape_path(path.as_os_str().as_bytes());
-        if self.record.files.len() >= FILES_MAX || self.record.files.contains_key(&name) {
+        if self.record.files.contains_key(&name) {
             return;
         }
-        if let Some(digest) = self.digest(path) {
+        if self.record.files.len() >= FILES_MAX || self.bytes_left == 0 {
+            self.record.is_cut = true;
+            return;
+        }
+        if let Some((digest, bytes)) = digest_of(path) {
+            self.bytes_left = self.bytes_left.saturating_sub(bytes);
             self.record.files.insert(name, digest);
         }
     }
 
-    /// A digest of where a link leads, and of the size and the beginning of a file.
-    fn digest(&mut self, path: &Path) -> Option<String> {
-        let mut hash = Sha256::new();
-        if let Ok(leads) = fs::read_link(path) {
-            hash.update(leads.as_os_str().as_bytes());
-        }
-        let found = match path.metadata() {
-            Ok(found) => found,
-            // A link that leads nowhere is there all the same.
-            Err(_) => return path.symlink_metadata().is_ok().then(|| hex(&hash.finalize())),
-        };
-        if found.is_file() {
-            hash.update(found.len().to_le_bytes());
-            let wanted = found.len().min(BYTES_MAX);
-            self.bytes_left = self.bytes_left.checked_sub(wanted)?;
-            let mut bytes = Vec::new();
-            File::open(path).ok().map(|file| file.take(BYTES_MAX).read_to_end(&mut bytes));
-            hash.update(&bytes);
-        } else if found.is_dir() && !path.is_symlink() {
-            return None;
-        }
-        Some(hex(&hash.finalize()))
+    fn names(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let names = names_in(folder);
+        self.record.is_cut |= names.is_none();
+        names.unwrap_or_default()
     }
 }
 
@@ -396,7 +479,7 @@ mod tests {
             let words = |change: &OutsideChange| {
                 format!("{}{}", if change.decides() { "! " } else { "" }, change.words().replace(&root, ""))
             };
-            compared(then, &self.look()).iter().map(words).collect()
+            changes_since(then, self.look()).iter().map(words).collect()
         }
     }
 
@@ -450,6 +533,31 @@ mod tests {
         assert_eq!(scene.since(&then), Vec::<String>::new());
         scene.write("ci/Makefile", "all: ; true");
         assert_eq!(scene.since(&then), ["! ci/Makefile (changed)"]);
+    }
+
+    #[test]
+    fn what_a_script_outside_reads_is_compared_too() {
+        let files =
+            [("ci/run.sh", ". \"$(dirname \"$0\")/lib.sh\""), ("ci/lib.sh", ". ../more.sh"), ("more.sh", "exit 1")];
+        let scene = Scene::new("sh ../ci/run.sh", &files);
+        let then = scene.look();
+        scene.write("more.sh", "exit 0");
+        scene.write("ci/other.sh", "exit 0");
+        assert_eq!(scene.since(&then), ["! more.sh (changed)"]);
+    }
+
+    #[test]
+    fn of_more_files_than_are_recorded_those_that_are_recorded_are_compared() {
+        let scene = Scene::new("pytest ../spec", &[("spec/a.py", "1")]);
+        for number in 0..NAMES_MAX {
+            scene.write(&format!("spec/data/{number}"), "");
+        }
+        scene.write("spec/z.py", "1");
+        let then = scene.look();
+        assert!(then.is_cut && then.files.len() == FILES_MAX);
+        scene.write("spec/a.py", "2");
+        scene.write("spec/aa.py", "2");
+        assert_eq!(scene.since(&then), ["! spec/a.py (changed)"]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::{checks, disk_limits, gates, leftovers, worker};
 use crate::checkpoint::BackendChoice;
 use crate::hidden::record_of;
 use crate::paths::{Home, relative_entries, search_path};
+use crate::process::pid_namespace;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{self, LongTexts, StartLock};
 use crate::secrets;
@@ -183,6 +184,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         guard: gates::guard(&prepared.settings, &prepared.workspace),
         approval: prepared.new_approval.as_ref().map(GivenApproval::name).or_else(|| prepared.approval.clone()),
         settings,
+        pid_namespace: pid_namespace(),
         unattended: !caller.is_attended(),
     };
     if let Some(approval) = &prepared.new_approval {
