@@ -109,7 +109,7 @@ fn what_only_a_person_may_do_is_refused_in_another_pid_namespace_than_that_of_th
     let id = user.id();
     move_namespace(&user);
     for command in ["accept", "proof", "reset"] {
-        let ran = user.run(&[command, &id]).expect_code(2);
+        let ran = user.run(&[command, &id]).expect_code(4);
         assert!(ran.err().contains("in another PID namespace than this process is in"), "{}", ran.text());
         assert!(ran.err().contains("hint: do it where the loop was started"), "{}", ran.text());
     }
