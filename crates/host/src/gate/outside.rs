@@ -191,17 +191,14 @@ fn compared(then: &OutsideRecord, now: &OutsideRecord) -> Vec<OutsideChange> {
     let mut found = Vec::new();
     let paths: BTreeSet<&String> = then.files.keys().chain(now.files.keys()).collect();
     for path in paths {
+        let Some(place) = place_of(path) else { continue };
         let what = match (then.files.get(path), now.files.get(path)) {
             (Some(before), Some(after)) if before == after => continue,
             (None, _) if then.is_cut || then.unsteady.contains(path) => continue,
             (Some(_), Some(_)) => OutsideWhat::Changed,
             (Some(_), None) => OutsideWhat::Removed,
-            (None, _) => OutsideWhat::New,
-        };
-        let Some(place) = place_of(path) else { continue };
-        let what = match what {
-            OutsideWhat::New if !then.there.contains(&place.path) => OutsideWhat::Made,
-            what => what,
+            (None, _) if then.there.contains(&place.path) => OutsideWhat::New,
+            (None, _) => OutsideWhat::Made,
         };
         found.push(OutsideChange { path: shown(path), by: place.by, what });
     }

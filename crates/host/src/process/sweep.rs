@@ -230,7 +230,7 @@ const NAMESPACES: i64 = 0x6e73_6673;
 pub fn pid_namespace() -> Option<u64> {
     let file = File::open("/proc/self/ns/pid").ok()?;
     // Something else can be mounted there.
-    let is_namespace = fstatfs(&file).is_ok_and(|found| i64::try_from(found.f_type).ok() == Some(NAMESPACES));
+    let is_namespace = fstatfs(&file).is_ok_and(|found| found.f_type == NAMESPACES);
     file.metadata().ok().filter(|_| is_namespace).map(|found| found.ino())
 }
 

@@ -47,8 +47,7 @@ topic! {
         /// What may speak against a pass and is accepted from the start: renamed-tests, failing-tests, clean-copy,
         /// same-tree, canary, undo, swapped-program, changed-tests, runner-config, manifest, tests-not-shown,
         /// selective-gate, deceiving-promise, gate-files, outside-links, suspect-lines, weaker-tests, strength,
-        /// outside-files or outside-settings. May be
-        /// given several times. It is named with the proof.
+        /// outside-files or outside-settings. May be given several times. It is named with the proof.
         accept: Vec<String> {
             kind: Kind::Findings,
             flag: flag("accept", "WHAT"),
