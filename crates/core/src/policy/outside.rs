@@ -9,7 +9,7 @@ use super::protect::{FileChange, OpportunityKind, is_manifest, is_runner_file, o
 const PATHS_MAX: usize = 40;
 /// So deep a line stands in a word of another.
 const DEPTH_MAX: usize = 3;
-/// What is below these is no file that anybody wrote.
+/// What is below these was not written by a person.
 const NO_FILES: &[&str] = &["/dev", "/proc", "/sys", "/run"];
 /// make, and programs like it.
 const MAKERS: &[&str] = &["make", "gmake", "bmake", "just", "task"];
@@ -149,11 +149,11 @@ impl OutsideChange {
 /// ```
 /// use loop_core::policy::outside::named_outside;
 ///
-/// let named = |line: &str| named_outside(line, "/p/work", Some("/home/a"));
+/// let named = |line: &str| named_outside(line, "/p/work", Some("/h/a"));
 /// assert_eq!(named("pytest -q ../spec::test_a tests/b.py"), ["/p/spec"]);
 /// assert_eq!(named("cd .. && sh check.sh > ../log"), ["/p/check.sh"]);
 /// assert!(named("cd .. && make test").contains(&"/p/Makefile".to_owned()));
-/// assert_eq!(named("sh -c 'make -C ../ci' && sh ~/checks/a.sh"), ["/p/ci", "/home/a/checks/a.sh"]);
+/// assert_eq!(named("sh -c 'make -C ../ci' && sh ~/checks/a.sh"), ["/p/ci", "/h/a/checks/a.sh"]);
 /// assert_eq!(named("PYTHONPATH=../lib:/opt TMPDIR=/tmp py.test"), ["/p/lib", "/opt"]);
 /// assert!(named("cargo test --target-dir ../t && pytest --junitxml=/tmp/x.xml | tee ../log").is_empty());
 /// assert!(named("cargo test --manifest-path=./Cargo.toml 2>/dev/null && ls /p/work/a").is_empty());
@@ -439,10 +439,10 @@ pub fn place_variables() -> impl Iterator<Item = &'static str> {
 /// ```
 /// use loop_core::policy::outside::places_of;
 ///
-/// let places = |name: &str, value: &str| places_of(name, value, "/p/work", Some("/home/a"));
+/// let places = |name: &str, value: &str| places_of(name, value, "/p/work", Some("/h/a"));
 /// assert_eq!(places("PYTHONPATH", "/opt/lib:src:../shared"), ["/opt/lib", "/p/shared"]);
 /// assert_eq!(places("NODE_OPTIONS", "--max-old-space-size=9 --require=/opt/hook.js"), ["/opt/hook.js"]);
-/// assert_eq!(places("CARGO_HOME", "/home/a/.cargo")[0], "/home/a/.cargo/config.toml");
+/// assert_eq!(places("CARGO_HOME", "/h/a/.cargo")[0], "/h/a/.cargo/config.toml");
 /// ```
 #[must_use]
 pub fn places_of(variable: &str, value: &str, workspace: &str, home: Option<&str>) -> Vec<String> {

@@ -1,5 +1,5 @@
-//! What only a person may do is refused in another PID namespace than that of the loop: an agent can make one, and nobody
-//! sees there who started it.
+//! What only a person may do is refused in another PID namespace than that of the loop: an agent can make one, and from
+//! inside it a process does not see who started it.
 use loop_core::run::RunState;
 
 use crate::paths::Home;
