@@ -13,7 +13,7 @@ use crate::checkpoint::git_tree;
 use crate::checkpoint_thread::CheckpointWorker;
 use crate::gate::baseline_watch::BaselineWatch;
 use crate::gate::opportunity::{self, ChangesSinceStart, Permitted};
-use crate::gate::programs::programs_of;
+use crate::gate::programs::{ProgramHashes, changed_since, programs_of};
 use crate::gate::results::TestHistory;
 use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
 use crate::gate::tools::{self, KnownTools};
@@ -41,6 +41,8 @@ pub(crate) struct Executor {
     checkpoints: Option<CheckpointWorker>,
     /// Which files the gate opens that runs before the first iteration.
     watching: Option<BaselineWatch>,
+    /// Hashes of the programs of the gates.
+    hashes: ProgramHashes,
     /// Events for the next poll.
     ready: Vec<Event>,
 }
@@ -68,7 +70,7 @@ enum Work {
 struct GateWork {
     reader: GateReader,
     history: TestHistory,
-    /// What its command names, where no agent has worked yet.
+    /// What its command names, where no agent has worked yet; else what of it is not what it was.
     programs: Vec<GateProgram>,
 }
 
@@ -156,6 +158,7 @@ impl Executor {
             containment: None,
             checkpoints: None,
             watching: None,
+            hashes: ProgramHashes::default(),
             ready: Vec::new(),
         }
     }
@@ -225,7 +228,8 @@ impl Executor {
 
     fn certify(&mut self, id: OrderId, state: &RunState) -> Result<OpenOrder, Answer> {
         let output = self.run.gate(state.iteration, id);
-        let known = Box::new(KnownTools::of(state, self.workspace.path(), self.git_tree(state)));
+        let known = KnownTools::of(&self.run, state, self.workspace.path(), self.git_tree(state));
+        let known = Box::new(known);
         let task = self.contained(state, |executor, containment| {
             tools::start(state, &executor.workspace, output, &known, containment)
         });
@@ -269,10 +273,17 @@ impl Executor {
         let output = self.run.gate(state.iteration, id);
         // Before the agent works, whatever the round is called.
         let is_first = state.iteration == 0;
-        let programs = if is_first { programs_of(&gate.command, self.workspace.path()) } else { Vec::new() };
+        let known = state.gates.get(number);
+        let programs = match known.filter(|_| !is_first) {
+            Some(known) => changed_since(known.first_programs(), self.workspace.path(), &mut self.hashes),
+            None if is_first => programs_of(&gate.command, self.workspace.path(), &mut self.hashes),
+            None => Vec::new(),
+        };
         // What the gate uses is what a person wants.
         let spec = state.spec.as_ref();
-        self.watching = spec.filter(|_| is_first).map(|spec| BaselineWatch::begin(&self.run, spec, gate));
+        self.watching = spec
+            .filter(|_| is_first)
+            .map(|spec| BaselineWatch::begin(&self.run, spec, gate, &state.settings.shown().gates));
         let task = self.contained(state, |executor, containment| {
             let workspace = &executor.workspace;
             let (folder, same, secrets) = (workspace.path(), workspace.id(), secrets::of(state));

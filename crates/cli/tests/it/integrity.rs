@@ -1,5 +1,6 @@
 //! The records of a loop are damaged, forged or removed: nothing of that is believed, and the person hears what it is.
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use loop_host::clock;
@@ -71,6 +72,49 @@ fn a_changed_promise_in_the_first_fact_is_damage() {
     let text = fs::read_to_string(journal(&user)).unwrap();
     fs::write(journal(&user), text.replace("grep -q zzz a", "grep -q bbb a")).unwrap();
     is_refused(user.run(&["resume", &user.id(), "-n", "2"]), "line 2 is damaged: its hash is another");
+}
+
+#[test]
+fn a_journal_that_was_cut_is_not_taken_for_a_crash_where_what_says_how_it_ended_is_gone_too() {
+    let user = user();
+    user.run(&start("true", "true", &[])).expect_code(0);
+    let text = fs::read_to_string(journal(&user)).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    fs::write(journal(&user), lines[..lines.len() - 1].join("\n") + "\n").unwrap();
+    let head = user.run_folder(&user.id()).join("journal.head");
+    fs::write(&head, "").unwrap();
+    is_refused(user.run(&["status", &user.id()]), "journal.head, which was there from the first line on");
+    fs::remove_file(&head).unwrap();
+    is_refused(user.run(&["status", &user.id()]), "is missing or empty");
+}
+
+/// Makes a journal one of a loop that was started in another PID namespace.
+fn move_namespace(user: &TestEnv) {
+    let text = fs::read_to_string(journal(user)).unwrap();
+    let own = fs::metadata("/proc/self/ns/pid").unwrap().ino();
+    let moved = text.replacen(&format!("\"pid_namespace\":{own}"), "\"pid_namespace\":4026539999", 1);
+    assert_ne!(moved, text, "the first fact says where it was started");
+    let text = rechained(&moved);
+    fs::write(journal(user), &text).unwrap();
+    let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let head = serde_json::json!({"seq": last["seq"], "chain": last["chain"]}).to_string();
+    fs::write(user.run_folder(&user.id()).join("journal.head"), head).unwrap();
+}
+
+#[test]
+fn what_only_a_person_may_do_is_refused_in_another_pid_namespace_than_that_of_the_loop() {
+    let user = user();
+    user.write("check/run.sh", "exit 1\n");
+    user.run(&start("echo exit 0 > ../check/run.sh; touch a", "sh ../check/run.sh", &["-n", "2"])).expect_code(1);
+    let id = user.id();
+    move_namespace(&user);
+    for command in ["accept", "proof", "reset"] {
+        let ran = user.run(&[command, &id]).expect_code(4);
+        assert!(ran.err().contains("in another PID namespace than this process is in"), "{}", ran.text());
+        assert!(ran.err().contains("hint: do it where the loop was started"), "{}", ran.text());
+    }
+    let status = user.run(&["status", &id, "--json"]).json();
+    assert_eq!(status["loops"][0]["outcome"], "passed_but", "{status}");
 }
 
 #[test]

@@ -252,6 +252,22 @@ fn certified(user: &TestEnv) -> serde_json::Value {
 }
 
 #[test]
+fn a_program_that_was_swapped_when_a_gate_started_and_put_back_speaks_against_the_pass() {
+    // req: RT-R16
+    let user = user();
+    let path =
+        format!("{}:{}:/usr/bin:/bin", user.root().join("home/bin").display(), user.root().join("own").display());
+    let user = user.with("PATH", path);
+    program(&user.root().join("own/tester"), "#!/bin/sh\nexit 1\n");
+    // The other one removes itself when it is run.
+    let agent = "mkdir -p ~/bin; printf '#!/bin/sh\\nrm -f \"$0\"\\nexit 0\\n' > ~/bin/tester; chmod +x ~/bin/tester";
+    let ran = user.run(&start(agent, "tester", &["-n", "1", "--judge", "workspace"])).expect_code(1);
+    let said = "a program of the gates was another one for a time: tester was $ROOT/home/bin/tester instead of";
+    assert!(ran.text().contains(said), "{}", ran.text());
+    assert!(!user.root().join("home/bin/tester").exists());
+}
+
+#[test]
 fn a_program_of_a_gate_that_was_swapped_is_in_the_answer_before_the_end() {
     // req: RT-R16
     let user = user();

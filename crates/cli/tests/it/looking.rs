@@ -108,9 +108,12 @@ fn age(user: &TestEnv, id: &str) {
         let (wall, rest) = piece.split_once(',').unwrap();
         aged.push_str(&format!("\"wall\":{},{rest}", wall.parse::<u64>().unwrap() - 2 * 3600 * 1000));
     }
-    std::fs::write(&journal, crate::rechained(&aged)).unwrap();
+    let aged = crate::rechained(&aged);
+    std::fs::write(&journal, &aged).unwrap();
     // It says how the journal ended, which is another one now.
-    std::fs::remove_file(journal.with_file_name("journal.head")).unwrap();
+    let last: serde_json::Value = serde_json::from_str(aged.lines().last().unwrap()).unwrap();
+    let head = serde_json::json!({"seq": last["seq"], "chain": last["chain"]});
+    std::fs::write(journal.with_file_name("journal.head"), head.to_string()).unwrap();
     // As long as before, so that the index would believe what it knows.
     std::fs::remove_file(user.state().join("index.db")).unwrap();
 }

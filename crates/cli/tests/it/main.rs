@@ -37,6 +37,7 @@ mod loopr_setup;
 mod newcomer;
 mod other_agent;
 mod output;
+mod outside_files;
 mod power_cuts;
 mod probes;
 mod proof;

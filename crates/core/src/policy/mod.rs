@@ -16,12 +16,14 @@
 //! | `time_budget` | how the time that is left is divided between agent and gates |
 //! | `proof` | what speaks against a pass, how much it weighs, and what follows |
 //! | `protect` | which files an agent must not change |
+//! | `outside` | what outside of the workspace may decide what a gate says, and what a change there means |
 //! | `probe` | how a copy is changed so that good gates must fail: canary, undo, hunks |
 pub mod breaker;
 pub mod budget;
 pub mod crash;
 pub mod gate;
 pub mod limiter;
+pub mod outside;
 pub mod prices;
 pub mod probe;
 pub mod promise_warning;

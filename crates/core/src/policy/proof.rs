@@ -61,6 +61,10 @@ pub enum FindingKind {
     WeakerTests,
     /// The strength of the gates is required, and it was not shown.
     Strength,
+    /// Files outside of the workspace that a gate's command names are not as at the start.
+    OutsideFiles,
+    /// Files outside of the workspace that tools may read are not as at the start. They are only named.
+    OutsideSettings,
     /// A hidden gate does not pass.
     HiddenGate,
     /// The hidden gates could not be run.
@@ -83,7 +87,7 @@ pub enum FindingWeight {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 28] = [
         Self::RenamedTests,
         Self::FailingTests,
         Self::CleanCopy,
@@ -108,6 +112,8 @@ impl FindingKind {
         Self::SuspectLines,
         Self::WeakerTests,
         Self::Strength,
+        Self::OutsideFiles,
+        Self::OutsideSettings,
         Self::HiddenGate,
         Self::HiddenGateNotRun,
     ];
@@ -140,6 +146,8 @@ impl FindingKind {
             Self::SuspectLines => "suspect-lines",
             Self::WeakerTests => "weaker-tests",
             Self::Strength => "strength",
+            Self::OutsideFiles => "outside-files",
+            Self::OutsideSettings => "outside-settings",
             Self::HiddenGate => "hidden-gate",
             Self::HiddenGateNotRun => "hidden-gate-not-run",
         }
@@ -171,6 +179,7 @@ impl FindingKind {
                 | Self::IgnoredFiles
                 | Self::OutsideLinks
                 | Self::SuspectLines
+                | Self::OutsideSettings
         )
     }
 
@@ -186,6 +195,7 @@ impl FindingKind {
             | Self::NewTests
             | Self::SwappedProgram
             | Self::WeakerTests
+            | Self::OutsideFiles
             | Self::HiddenGate => FindingWeight::Evidence,
             Self::ChangedTests
             | Self::RunnerConfig
@@ -200,7 +210,8 @@ impl FindingKind {
             | Self::InstalledDependencies
             | Self::IgnoredFiles
             | Self::OutsideLinks
-            | Self::SuspectLines => FindingWeight::Opportunity,
+            | Self::SuspectLines
+            | Self::OutsideSettings => FindingWeight::Opportunity,
             Self::SameTree | Self::Strength | Self::HiddenGateNotRun => FindingWeight::Requirement,
         }
     }

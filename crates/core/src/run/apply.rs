@@ -411,6 +411,7 @@ impl RunState {
             (Order::Certify { point }, Answer::Certify(report)) => self.proving.certify(*point, report),
             (Order::Judge { point, tree }, Answer::Judged(report)) => {
                 let (report, cancelled) = (report.as_ref().clone(), open.cancelled());
+                self.gates.swapped_on_copy(&report.swapped);
                 self.proving.reported(UnjudgedCopy { point: *point, tree: *tree, report, cancelled });
             }
             // A record that clean copies are made from is damaged: nothing else may decide instead.

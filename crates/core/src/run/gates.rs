@@ -2,7 +2,7 @@
 use super::event::GateIndex;
 use super::fact::{CancelCause, GatePoint};
 use super::judgement::{GateJudgement, TestSetStability};
-use super::report::{GateProgram, GateReport};
+use super::report::{GateProgram, GateReport, ToolChange};
 use crate::ended::Ended;
 use crate::ids::OrderId;
 use crate::policy::gate::{EarlierTests, ExitContradiction, Tally, Verdict};
@@ -15,6 +15,8 @@ pub struct Gates {
     list: Vec<Gate>,
     ended: Option<EndedGate>,
     unverifiable_streak: u32,
+    /// Programs that were not those of the start when a gate started.
+    swapped: Vec<ToolChange>,
 }
 
 /// One gate: what it is, and what it said so far.
@@ -47,10 +49,23 @@ pub struct Gate {
     /// The hash of the file with the names that were seen so far.
     known_tests: Option<String>,
     first_programs: Vec<GateProgram>,
+    /// The hash of the record of what lay outside of the workspace before iteration 1.
+    first_outside: Option<String>,
 }
 
 /// How many trees are remembered on which a gate failed.
 const FAILED_TREES_MAX: usize = 64;
+
+/// How many programs are remembered that were not those of the start.
+const SWAPPED_MAX: usize = 16;
+
+fn add_swapped(all: &mut Vec<ToolChange>, more: &[ToolChange]) {
+    for change in more {
+        if all.len() < SWAPPED_MAX && !all.contains(change) {
+            all.push(change.clone());
+        }
+    }
+}
 
 /// How many tests a gate ran before iteration 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,6 +278,21 @@ impl Gate {
     pub fn first_programs(&self) -> &[GateProgram] {
         &self.first_programs
     }
+
+    /// The hash of the record of what lay outside of the workspace before iteration 1.
+    #[must_use]
+    pub fn first_outside(&self) -> Option<&str> {
+        self.first_outside.as_deref()
+    }
+
+    /// The programs of a report that are not those of the start.
+    fn swapped_in(&self, report: &GateReport) -> Vec<ToolChange> {
+        let change = |now: &GateProgram| {
+            let before = self.first_programs.iter().find(|first| first.name == now.name)?.file.clone();
+            Some(ToolChange { program: now.name.clone(), before, after: now.file.clone() })
+        };
+        report.programs.iter().filter_map(change).collect()
+    }
 }
 
 impl Gate {
@@ -392,6 +422,10 @@ impl Gates {
         if let Some(known) = report.tests.as_ref().and_then(|tests| tests.known.clone()) {
             gate.known_tests = Some(known);
         }
+        if round.iteration > 0 {
+            let swapped = gate.swapped_in(&report);
+            add_swapped(&mut self.swapped, &swapped);
+        }
         gate.completed |= judgement.completed;
         gate.tally = gate.tally.with(one);
         let Some(verdict) = judgement.verdict else { return false };
@@ -406,10 +440,22 @@ impl Gates {
         if round.iteration == 0 {
             gate.first_order = Some(order);
             gate.first_programs.clone_from(&report.programs);
+            gate.first_outside = report.used.as_ref().and_then(|used| used.outside.clone());
         }
         let JudgedRound { point, iteration, tree } = round;
         gate.last = Some(LastGate { order, iteration, point, tree: tree.map(str::to_owned), report, verdict });
         true
+    }
+
+    /// Programs that were not those of the start when a gate started, at any time.
+    #[must_use]
+    pub fn swapped(&self) -> &[ToolChange] {
+        &self.swapped
+    }
+
+    /// Stores programs that were not those of the start when a gate started on a copy.
+    pub(super) fn swapped_on_copy(&mut self, swapped: &[ToolChange]) {
+        add_swapped(&mut self.swapped, swapped);
     }
 
     /// Stores whether gates run the same tests on every run.

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::GateIndex;
-use super::report::GateReport;
+use super::report::{GateReport, ToolChange};
 use crate::policy::gate::{ExitContradiction, Verdict};
 use crate::test_output::SameNames;
 use crate::text::NameList;
@@ -100,6 +100,9 @@ pub struct JudgeReport {
     /// Folders of dependencies that are as the agent installed them, a bounded number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub installed: Vec<String>,
+    /// Programs of the gates that were not those of the start when a gate started, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub swapped: Vec<ToolChange>,
     /// How long all of it took.
     pub duration_ms: u64,
 }

@@ -5,6 +5,7 @@ use super::judge_report::JudgeReport;
 use crate::agent::AgentReport;
 use crate::changes::Changes;
 use crate::ended::{Ended, Output};
+use crate::policy::outside::OutsideChange;
 use crate::policy::protect::{GateUses, Opportunity};
 use crate::policy::reserve::Reserved;
 use crate::test_output::TestsSeen;
@@ -205,6 +206,9 @@ pub struct CertifyReport {
     /// What the agent changed that could make the gates pass without the work, a bounded number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub opportunities: Vec<Opportunity>,
+    /// Files outside of the workspace that are not as they were before the agent worked, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<OutsideChange>,
     /// Changed files that instruct agents or CI, a bounded number: only named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context_files: Vec<String>,
@@ -272,6 +276,22 @@ impl ToolChange {
             (None, None) => format!("{program} is not there"),
         }
     }
+
+    /// In words, where it was so when a gate started and is not at the end.
+    #[must_use]
+    pub fn words_for_a_time(&self) -> String {
+        let program = &self.program;
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) if before.path != after.path => {
+                format!("{program} was {} instead of {} when a gate started", after.path, before.path)
+            }
+            (Some(before), Some(_)) => {
+                format!("{program} ({}) had another content when a gate started", before.path)
+            }
+            (Some(_) | None, None) => format!("{program} was not there when a gate started"),
+            (None, Some(after)) => format!("{program} was {} when a gate started", after.path),
+        }
+    }
 }
 
 /// What one run of a gate amounted to.
@@ -291,7 +311,8 @@ pub struct GateReport {
     /// Its output says that something could not be built or loaded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub did_not_build: bool,
-    /// The programs that its command names, before the agent worked; empty later.
+    /// The programs that its command names, before the agent worked; later those that are not what they were then, looked
+    /// at directly before its start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<GateProgram>,
     /// What it uses to judge: only before the first iteration.

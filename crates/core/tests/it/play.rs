@@ -39,6 +39,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         approval: None,
         settings: resolve(given.collect()),
         hidden: None,
+        pid_namespace: None,
         unattended: false,
     }
 }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use loop_core::policy::protect::{FilesSeen, GateUses, WatchGap, uses_of};
 use loop_core::run::RunSpec;
 use loop_core::settings::GateSpec;
-use loop_core::text::escape_path;
+use loop_core::text::{escape_path, unescape_path};
 use rustix::fs::{AtFlags, FileType, statat};
 
+use super::outside::OutsideBefore;
 use crate::checkpoint::{DirRules, Rules, rules_of};
 use crate::fs::handle::{folder_beneath, joined, open_file, open_folder, split};
 use crate::fs::walk::names_in;
@@ -30,6 +31,8 @@ pub(crate) struct BaselineWatch {
     path: PathBuf,
     /// None where the workspace cannot be opened: the gate says so too.
     watched: Option<Watched>,
+    /// What lies outside of the workspace.
+    outside: OutsideBefore,
 }
 
 #[derive(Debug)]
@@ -40,7 +43,8 @@ struct Watched {
 }
 
 impl BaselineWatch {
-    pub(crate) fn begin(run: &RunFolder, spec: &RunSpec, gate: &GateSpec) -> Self {
+    /// `gates` are all gates of the run: one may write what another reads.
+    pub(crate) fn begin(run: &RunFolder, spec: &RunSpec, gate: &GateSpec, gates: &[GateSpec]) -> Self {
         let context = run.checkpoints(spec);
         let rules = rules_of(&context);
         let watched = open_folder(&context.workspace).ok().map(|workspace| {
@@ -48,7 +52,9 @@ impl BaselineWatch {
             Watched { workspace, rules, opens }
         });
         let task = read_text(run, &spec.goal).unwrap_or_else(|_| spec.goal.head.clone());
-        Self { command: gate.command.clone(), task, path: context.workspace, watched }
+        let commands: Vec<String> = gates.iter().map(|gate| gate.command.clone()).collect();
+        let outside = OutsideBefore::look(&run.path, &context.workspace, &commands);
+        Self { command: gate.command.clone(), task, path: context.workspace, watched, outside }
     }
 
     pub(crate) fn wakes_in(&self) -> Duration {
@@ -64,20 +70,40 @@ impl BaselineWatch {
         let Some(watched) = self.watched else {
             return GateUses { gap: Some(WatchGap::NoWatch), ..GateUses::default() };
         };
+        // Where it cannot be written nothing is compared; the journal could not be written either.
+        let outside = self.outside.finish(&self.path).ok();
         let OpenedFiles { opened, made, gap } = watched.opens.finish();
-        let opened = opened.iter().filter_map(|path| source_of(path)).collect();
+        let opened: BTreeSet<String> = opened.iter().filter_map(|path| source_of(path)).collect();
         let opened = Some(opened).filter(|_| gap != Some(WatchGap::NoWatch));
         let seen = Seen { workspace: watched.workspace, rules: watched.rules, opened, made };
         let mut uses = uses_of(&self.command, &self.path.to_string_lossy(), &self.task, &seen);
-        uses.files.iter_mut().for_each(|used| used.path = escape_path(used.path.as_bytes()));
+        uses.files.iter_mut().for_each(|used| used.path = escape_path(&bytes_of(&used.path)));
         uses.gap = gap;
+        uses.outside = outside;
         uses
+    }
+}
+
+/// Stands for the backslash in the text of a path that is not UTF-8 and therefore escaped. No path has this byte.
+const ESCAPED: &str = "\0";
+
+/// A path as text: as it is where it is UTF-8, else escaped and marked.
+fn text_of(path: &[u8]) -> String {
+    std::str::from_utf8(path).map_or_else(|_| escape_path(path).replace('\\', ESCAPED), str::to_owned)
+}
+
+/// The bytes of a path that [`text_of`] wrote.
+fn bytes_of(path: &str) -> Vec<u8> {
+    match path.contains(ESCAPED) {
+        true => unescape_path(&path.replace(ESCAPED, "\\")),
+        false => path.as_bytes().to_vec(),
     }
 }
 
 /// A path as text; of a compiled Python file the source.
 fn source_of(path: &[u8]) -> Option<String> {
-    let path = std::str::from_utf8(path).ok()?;
+    let path = text_of(path);
+    let path = path.as_str();
     let Some((above, compiled)) = path.rsplit_once('/').filter(|(above, _)| above.ends_with("__pycache__")) else {
         return Some(path.to_owned());
     };
@@ -120,7 +146,8 @@ impl FilesSeen for Seen {
     }
 
     fn text(&self, path: &str) -> Option<String> {
-        let path = path.as_bytes();
+        let path = bytes_of(path);
+        let path = path.as_slice();
         if self.made.contains(path) || !self.is_in_scope(path) {
             return None;
         }
@@ -134,12 +161,30 @@ impl FilesSeen for Seen {
     }
 
     fn inside(&self, folder: &str) -> Vec<String> {
-        let Ok(handle) = folder_beneath(&self.workspace, folder.as_bytes()) else { return Vec::new() };
+        let folder = bytes_of(folder);
+        let Ok(handle) = folder_beneath(&self.workspace, &folder) else { return Vec::new() };
         let is_file = |name: &Vec<u8>| {
             let stat = statat(&handle, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
             stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
         };
         let names = names_in(&handle).unwrap_or_default().into_iter().filter(is_file);
-        names.filter_map(|name| String::from_utf8(joined(folder.as_bytes(), &name)).ok()).collect()
+        names.map(|name| text_of(&joined(&folder, &name))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_not_utf_8_are_texts_that_can_be_turned_back() {
+        for path in [&b"tools/\xff.sh"[..], b"tools/\\xff.sh", b"a\xfe/\\b", b"plain.sh"] {
+            assert_eq!(bytes_of(&text_of(path)), path);
+        }
+        assert!(text_of(b"tools/\xff.sh").starts_with("tools/") && text_of(b"tools/\xff.sh").ends_with(".sh"));
+        assert_eq!(
+            source_of(b"t/__pycache__/\xff.cpython-312.pyc").map(|path| bytes_of(&path)),
+            Some(b"t/\xff.py".to_vec())
+        );
     }
 }

@@ -11,10 +11,12 @@
 //! | `programs` | which files the programs of a gate are, then and now |
 //! | `baseline_watch` | which files a gate opens when it runs first, and what it uses of them |
 //! | `opportunity` | what the agent changed that the gates may depend on |
+//! | `outside` | what lies outside of the workspace and may decide, then and now |
 //! | `tools` | the versions of the programs that the gates name |
 pub(crate) mod baseline_watch;
 mod environment;
 pub(crate) mod opportunity;
+pub(crate) mod outside;
 pub(crate) mod programs;
 mod rehearsal;
 pub(crate) mod results;

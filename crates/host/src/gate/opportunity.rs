@@ -111,6 +111,11 @@ fn find(between: &ChangesSinceStart) -> io::Result<Found> {
             (Some(_), Some(_)) => FileChange::Changed,
             (Some(_), None) => FileChange::Removed,
         };
+        if std::str::from_utf8(&change.path).is_err() {
+            // Nobody can say by such a name what a file is for.
+            found.opportunities.push(Opportunity { kind: OpportunityKind::GateFile, path });
+            continue;
+        }
         if is_named_only(&path) {
             found.named.push(path);
             continue;

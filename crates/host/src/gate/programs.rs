@@ -1,9 +1,12 @@
 //! Which files the programs are that a gate's command names: found as the shell of the gate would find them, with a hash.
-//! They are recorded before the agent works and compared before the end: one that was swapped would be the judge.
+//! They are recorded before the agent works, and compared directly before every start of a gate and before the end: one
+//! that was swapped would be the judge, also where it puts the right one back.
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loop_core::policy::protect::programs_in;
@@ -32,7 +35,7 @@ const READ_BYTES: usize = 64 * 1024;
 /// The programs that a gate's command names, as they are now: the shell itself, the first word of each simple command,
 /// what these run on, and scripts outside of the workspace. Files of the workspace that are named by their path are not
 /// among them: they are protected, or they are the work.
-pub(crate) fn programs_of(command: &str, workspace: &Path) -> Vec<GateProgram> {
+pub(crate) fn programs_of(command: &str, workspace: &Path, hashes: &mut ProgramHashes) -> Vec<GateProgram> {
     let here = workspace.to_str().unwrap_or_default();
     let mut names = vec!["sh".to_owned()];
     for name in programs_in(command, here) {
@@ -46,7 +49,7 @@ pub(crate) fn programs_of(command: &str, workspace: &Path) -> Vec<GateProgram> {
         {
             continue;
         }
-        let file = file_of(&name, workspace);
+        let file = file_of(&name, workspace, hashes);
         seen.push(GateProgram { name, file });
     }
     seen
@@ -61,12 +64,12 @@ pub(crate) struct ProgramsNow {
 
 impl ProgramsNow {
     pub(crate) fn of(state: &RunState, workspace: &Path) -> Self {
-        let mut all = Self::default();
+        let (mut all, mut hashes) = (Self::default(), ProgramHashes::default());
         for before in state.gates.iter().flat_map(|gate| gate.first_programs()) {
             if all.files.contains_key(&before.name) {
                 continue;
             }
-            let after = file_of(&before.name, workspace);
+            let after = file_of(&before.name, workspace, &mut hashes);
             if before.file != after && all.changed.len() < SWAPPED_MAX {
                 let (program, before) = (before.name.clone(), before.file.clone());
                 all.changed.push(ToolChange { program, before, after: after.clone() });
@@ -82,13 +85,106 @@ impl ProgramsNow {
     }
 }
 
-fn file_of(name: &str, workspace: &Path) -> Option<ProgramFile> {
+/// The programs that are not what they were before the agent worked, as they are now.
+pub(crate) fn changed_since(first: &[GateProgram], workspace: &Path, hashes: &mut ProgramHashes) -> Vec<GateProgram> {
+    let now = first.iter().map(|before| {
+        let file = file_of(&before.name, workspace, hashes);
+        (before, GateProgram { name: before.name.clone(), file })
+    });
+    now.filter(|(before, now)| *before != now).map(|(_, now)| now).take(SWAPPED_MAX).collect()
+}
+
+/// Looks at the programs of all gates before every start of one on a copy.
+#[derive(Debug)]
+pub(crate) struct ProgramWatch {
+    workspace: PathBuf,
+    /// Those of the start that do not lie in the workspace: in a copy these are the copy's own.
+    first: Vec<GateProgram>,
+    hashes: RefCell<ProgramHashes>,
+    changed: RefCell<Vec<ToolChange>>,
+}
+
+impl ProgramWatch {
+    pub(crate) fn of(state: &RunState, workspace: &Path) -> Self {
+        let mut first: Vec<GateProgram> = Vec::new();
+        for program in state.gates.iter().flat_map(|gate| gate.first_programs()) {
+            let is_outside = program.file.as_ref().is_some_and(|file| !file.in_workspace);
+            if is_outside && first.iter().all(|known| known.name != program.name) {
+                first.push(program.clone());
+            }
+        }
+        let (hashes, changed) = (RefCell::default(), RefCell::default());
+        Self { workspace: workspace.to_owned(), first, hashes, changed }
+    }
+
+    /// A gate is about to start.
+    pub(crate) fn look(&self) {
+        let mut all = self.changed.borrow_mut();
+        for now in changed_since(&self.first, &self.workspace, &mut self.hashes.borrow_mut()) {
+            let before = self.first.iter().find(|first| first.name == now.name).and_then(|first| first.file.clone());
+            let change = ToolChange { program: now.name, before, after: now.file };
+            if all.len() < SWAPPED_MAX && !all.contains(&change) {
+                all.push(change);
+            }
+        }
+    }
+
+    /// All that were not what they were at one of these starts.
+    pub(crate) fn changed(&self) -> Vec<ToolChange> {
+        self.changed.borrow().clone()
+    }
+}
+
+/// Hashes of programs. One is read again only where its file is another one, or was written or touched since.
+#[derive(Debug, Default)]
+pub(crate) struct ProgramHashes(BTreeMap<PathBuf, (FileStamp, String)>);
+
+/// Device, inode, size, times of its last write and of its last change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    file: (u64, u64),
+    size: u64,
+    written: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            file: (found.dev(), found.ino()),
+            size: found.size(),
+            written: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+}
+
+impl ProgramHashes {
+    /// The hash of a file's content; empty where it may not be read or is too long. None where there is no file.
+    fn of(&mut self, path: &Path) -> Option<String> {
+        let found = path.metadata().ok().filter(Metadata::is_file)?;
+        let stamp = FileStamp::of(&found);
+        if let Some((known, hash)) = self.0.get(path)
+            && *known == stamp
+        {
+            return Some(hash.clone());
+        }
+        let hash = hash(path, found.len());
+        // A file that was written while it was read is read again the next time.
+        if path.metadata().is_ok_and(|found| FileStamp::of(&found) == stamp) {
+            self.0.insert(path.to_owned(), (stamp, hash.clone()));
+        }
+        Some(hash)
+    }
+}
+
+fn file_of(name: &str, workspace: &Path, hashes: &mut ProgramHashes) -> Option<ProgramFile> {
     let path = match name {
         "sh" => shell(workspace),
         name if name.contains('/') => workspace.join(name),
         name => program_on_path(name)?,
     };
-    let sha256 = hash(&path)?;
+    let sha256 = hashes.of(&path)?;
     let in_workspace = is_inside(&path, workspace);
     let path = text::escape_path(path.as_os_str().as_bytes());
     Some(ProgramFile { path: text::tail(&path, PATH_BYTES_MAX).to_owned(), sha256, in_workspace })
@@ -99,20 +195,18 @@ fn is_inside(path: &Path, workspace: &Path) -> bool {
     folder.unwrap_or_else(|| PathBuf::from(path)).starts_with(workspace)
 }
 
-/// The hash of a file's content; empty where it may not be read or is too long. None where there is no file.
-fn hash(path: &Path) -> Option<String> {
-    let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let Ok(mut file) = File::open(path) else { return Some(String::new()) };
-    if found.len() > HASHED_BYTES_MAX {
-        return Some(String::new());
+fn hash(path: &Path, bytes: u64) -> String {
+    let Ok(mut file) = File::open(path) else { return String::new() };
+    if bytes > HASHED_BYTES_MAX {
+        return String::new();
     }
     let mut hash = Sha256::new();
     let mut buffer = vec![0_u8; READ_BYTES];
     loop {
         match file.read(&mut buffer) {
-            Ok(0) => return Some(hex(&hash.finalize())),
+            Ok(0) => return hex(&hash.finalize()),
             Ok(count) => hash.update(&buffer[..count]),
-            Err(_) => return Some(String::new()),
+            Err(_) => return String::new(),
         }
     }
 }
@@ -128,7 +222,11 @@ mod tests {
         std::fs::create_dir(&workspace).unwrap();
         std::fs::write(workspace.join("check.sh"), "exit 0").unwrap();
         std::fs::write(folder.path().join("outside.sh"), "exit 0").unwrap();
-        let programs = programs_of("cd . && ./check.sh && cat a | no-such-program-here; sh ../outside.sh", &workspace);
+        let programs = programs_of(
+            "cd . && ./check.sh && cat a | no-such-program-here; sh ../outside.sh",
+            &workspace,
+            &mut ProgramHashes::default(),
+        );
         let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
         assert_eq!(names, ["sh", "cat", "no-such-program-here", "../outside.sh"]);
         let sh = programs[0].file.clone().unwrap();
@@ -139,9 +237,32 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_is_put_back_after_a_start_is_still_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().canonicalize().unwrap().join("work");
+        std::fs::create_dir(&workspace).unwrap();
+        let outside = folder.path().join("outside.sh");
+        std::fs::write(&outside, "exit 1").unwrap();
+        let first = programs_of("sh ../outside.sh", &workspace, &mut ProgramHashes::default());
+        let watch = ProgramWatch { first, ..ProgramWatch::of(&RunState::default(), &workspace) };
+        watch.look();
+        assert_eq!(watch.changed(), Vec::new());
+        // As long as it was, at the same place, with the time of its last write: only the change time differs.
+        let written = std::fs::metadata(&outside).unwrap().modified().unwrap();
+        std::fs::write(&outside, "exit 0").unwrap();
+        File::options().write(true).open(&outside).unwrap().set_modified(written).unwrap();
+        watch.look();
+        std::fs::write(&outside, "exit 1").unwrap();
+        watch.look();
+        let changed: Vec<String> = watch.changed().iter().map(|change| change.program.clone()).collect();
+        assert_eq!(changed, ["../outside.sh"]);
+    }
+
+    #[test]
     fn what_is_recorded_of_a_long_line_is_bounded() {
         let many: String = (0..100).map(|number| format!("program-{number}-{}; ", "x".repeat(70))).collect();
-        let programs = programs_of(&format!("{}; {many}", "y".repeat(200)), Path::new("/nowhere"));
+        let programs =
+            programs_of(&format!("{}; {many}", "y".repeat(200)), Path::new("/nowhere"), &mut ProgramHashes::default());
         assert_eq!(programs.len(), PROGRAMS_MAX);
         assert!(programs.iter().all(|program| program.name.len() <= NAME_BYTES_MAX));
     }

@@ -10,6 +10,7 @@ use loop_core::settings::GateSpec;
 use loop_core::view::GateRun;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::programs::ProgramWatch;
 use super::results::TestHistory;
 use super::run::{GateContext, GateFailure, GateReader, GateTry};
 use crate::process::{Containment, Task, TaskEnd, Voice};
@@ -66,6 +67,7 @@ pub struct GateRunner<'a> {
     tries: u32,
     /// Whether a signal ended the last try.
     was_stopped: bool,
+    programs: Option<&'a ProgramWatch>,
 }
 
 impl<'a> GateRunner<'a> {
@@ -79,7 +81,13 @@ impl<'a> GateRunner<'a> {
         containment: Containment,
         signals: &'a mut Signals,
     ) -> Self {
-        Self { context, timeout_ms, outputs, containment, signals, tries: 0, was_stopped: false }
+        Self { context, timeout_ms, outputs, containment, signals, tries: 0, was_stopped: false, programs: None }
+    }
+
+    /// Looks at the programs of the gates before every start.
+    pub(crate) fn with_programs(mut self, programs: &'a ProgramWatch) -> Self {
+        self.programs = Some(programs);
+        self
     }
 
     /// The folder with the output of the last try.
@@ -149,6 +157,9 @@ impl<'a> GateRunner<'a> {
     ) -> Result<GateTry, GateFailure> {
         self.tries += 1;
         self.was_stopped = false;
+        if let Some(programs) = self.programs {
+            programs.look();
+        }
         let mut task = match self.context.start(gate, self.output(), &mut self.containment) {
             Ok(task) => task,
             Err(report) => return Ok(GateTry { report, tests: None }),

@@ -2,14 +2,17 @@
 //! that the gates name. These are asked in one shell line, contained as a gate is.
 use std::path::{Path, PathBuf};
 
+use loop_core::policy::outside::OutsideChange;
 use loop_core::policy::probe::runner_programs;
 use loop_core::run::{Answer, CertifyReport, RunState, Tool};
 use loop_core::text;
 
 use super::environment::gate_environment;
+use super::outside;
 use super::programs::ProgramsNow;
 use crate::paths::shell;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec};
+use crate::run_folder::RunFolder;
 use crate::secrets;
 use crate::workspace::WorkspaceIdentity;
 
@@ -124,12 +127,15 @@ pub(crate) struct KnownTools {
     programs: ProgramsNow,
     /// The git tree of the files that were judged.
     git_tree: Option<String>,
+    /// What is not as it was outside of the workspace.
+    outside: Vec<OutsideChange>,
 }
 
 impl KnownTools {
     /// Tools that need no question, and the programs of the gates as files, compared with those of the baseline.
-    pub(crate) fn of(state: &RunState, workspace: &Path, git_tree: Option<String>) -> Self {
-        Self { tools: unasked(state, workspace), programs: ProgramsNow::of(state, workspace), git_tree }
+    pub(crate) fn of(run: &RunFolder, state: &RunState, workspace: &Path, git_tree: Option<String>) -> Self {
+        let (programs, outside) = (ProgramsNow::of(state, workspace), outside::changes(&run.path, state, workspace));
+        Self { tools: unasked(state, workspace), programs, git_tree, outside }
     }
 
     fn certified(self, asked: Vec<Tool>) -> Answer {
@@ -137,8 +143,8 @@ impl KnownTools {
         for tool in &mut tools {
             tool.file = self.programs.file(&tool.name);
         }
-        let (swapped, git_tree) = (self.programs.changed, self.git_tree);
-        Answer::Certify(CertifyReport { tools, swapped, git_tree, ..CertifyReport::default() })
+        let (swapped, git_tree, outside) = (self.programs.changed, self.git_tree, self.outside);
+        Answer::Certify(CertifyReport { tools, swapped, git_tree, outside, ..CertifyReport::default() })
     }
 }
 

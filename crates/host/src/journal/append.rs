@@ -29,6 +29,8 @@ pub struct Journal<M: Machine = Run> {
     left: FileState,
     /// The last line that this writer has synced.
     synced: Option<JournalHead>,
+    /// A file beside it says how it ended.
+    has_head: bool,
     machine: PhantomData<M>,
 }
 
@@ -90,7 +92,7 @@ pub enum JournalError {
 }
 
 impl<M: Machine> Journal<M> {
-    /// Begins a new journal in a folder that has none. Nothing is synced yet.
+    /// Begins a new journal in a folder that has none. Of it nothing is synced yet; the file that says how it ended is.
     ///
     /// # Errors
     /// When the file cannot be made.
@@ -101,11 +103,12 @@ impl<M: Machine> Journal<M> {
         let make = || {
             let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
             file.write_all(first.as_bytes())?;
+            JournalHead::new(0, &chain).begin(folder)?;
             let left = FileState::of(&fs::metadata(&path)?);
             Ok((file, left))
         };
         let (file, left) = make().map_err(|source| JournalError::Io { path: path.clone(), source })?;
-        Ok(Self { file, path, seq: 0, chain, left, synced: None, machine: PhantomData })
+        Ok(Self { file, path, seq: 0, chain, left, synced: None, has_head: true, machine: PhantomData })
     }
 
     /// Opens a journal and cuts a torn end off.
@@ -133,7 +136,8 @@ impl<M: Machine> Journal<M> {
         }
         let seq = reading.entries.last().map_or(0, |entry| entry.seq);
         let chain = reading.head.clone();
-        Ok((Self { file, path, seq, chain, left, synced: None, machine: PhantomData }, reading))
+        let has_head = reading.has_head;
+        Ok((Self { file, path, seq, chain, left, synced: None, has_head, machine: PhantomData }, reading))
     }
 
     /// The folder of the journal was renamed.
@@ -190,8 +194,11 @@ impl<M: Machine> Journal<M> {
         Ok(())
     }
 
-    /// The file must be as this writer left it. Usually that takes one `stat`.
+    /// The file must be as this writer left it, and what says how it ended must be there. Usually that takes two `stat`s.
     fn compare(&mut self) -> Result<(), JournalError> {
+        if self.has_head && !self.path.parent().is_some_and(JournalHead::is_there) {
+            return Err(self.changed("journal.head beside it is missing or empty"));
+        }
         let found = self.look()?;
         if found == self.left {
             return Ok(());

@@ -29,6 +29,9 @@ struct Header {
     machine: String,
     #[serde(default)]
     program: String,
+    /// Beside the journal there is a file that says how it ended, from its first line on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    head: bool,
 }
 
 /// The first line of versions before the first release. It had nothing else, and no hash.
@@ -45,7 +48,7 @@ struct EarlyHeader {
 /// The first line, with its line break. `chain` becomes its hash.
 #[must_use]
 pub fn header<M: Machine>(chain: &mut ChainHash, program: &str) -> String {
-    let header = Header { format: FORMAT, machine: M::NAME.to_owned(), program: program.to_owned() };
+    let header = Header { format: FORMAT, machine: M::NAME.to_owned(), program: program.to_owned(), head: true };
     chain.link(&serde_json::to_string(&header).unwrap_or_default())
 }
 
@@ -53,12 +56,13 @@ pub fn header<M: Machine>(chain: &mut ChainHash, program: &str) -> String {
 pub(super) struct FirstLine {
     pub(super) format: u32,
     pub(super) machine: String,
+    pub(super) head: bool,
 }
 
 /// Reads a first line whose hash is right.
 pub(super) fn first_line(line: &[u8]) -> Option<FirstLine> {
     let header = serde_json::from_slice::<Header>(line).ok()?;
-    Some(FirstLine { format: header.format, machine: header.machine })
+    Some(FirstLine { format: header.format, machine: header.machine, head: header.head })
 }
 
 /// The format of a first line of before the first release.

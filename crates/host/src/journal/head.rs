@@ -1,5 +1,6 @@
 //! Where a journal ended when its driver did. Without it a journal that was cut at a line would look like one that a
-//! crash ended. It is not needed: where it is missing, the journal is read without it.
+//! crash ended. It is written and synced before the first fact, and the first line of the journal says so: where it is
+//! missing or empty, somebody removed it.
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -32,10 +33,26 @@ impl JournalHead {
         serde_json::from_slice(&fs::read(folder.join(FILE)).ok()?).ok()
     }
 
-    /// Whole or not at all. It is not synced: a power cut may lose it.
+    /// Whether there is one, and not an empty one.
+    pub(super) fn is_there(folder: &Path) -> bool {
+        fs::metadata(folder.join(FILE)).is_ok_and(|found| found.is_file() && found.len() > 0)
+    }
+
+    /// The first one, in a folder that is not one of a run yet.
+    pub(super) fn begin(&self, folder: &Path) -> io::Result<()> {
+        self.write_to(&folder.join(FILE))
+    }
+
+    /// Whole or not at all: after a power cut there is this one, or the one before.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
         let beside = folder.join(format!("{FILE}.new"));
-        File::create(&beside)?.write_all(&serde_json::to_vec(self).map_err(io::Error::other)?)?;
+        self.write_to(&beside)?;
         fs::rename(&beside, folder.join(FILE))
+    }
+
+    fn write_to(&self, path: &Path) -> io::Result<()> {
+        let mut file = File::create(path)?;
+        file.write_all(&serde_json::to_vec(self).map_err(io::Error::other)?)?;
+        file.sync_data()
     }
 }

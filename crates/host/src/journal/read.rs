@@ -25,6 +25,8 @@ pub struct Reading<M: Machine = Run> {
     pub bytes: u64,
     /// The hash of the last whole line.
     pub head: ChainHash,
+    /// From its first line on, a file beside it says how it ended.
+    pub has_head: bool,
 }
 
 impl<M: Machine> Reading<M> {
@@ -114,14 +116,16 @@ const NO_FACT: &str = "it is not an entry of a journal";
 const OTHER_NUMBER: &str = "its number does not follow the one before";
 const CUT: &str = "it is missing, and was there when the loop ended";
 const MADE_AGAIN: &str = "it is not the line that was there when the loop ended";
+const NO_HEAD: &str =
+    "whether lines are missing is not known: journal.head, which was there from the first line on, is missing or empty";
 
 fn parse<M: Machine>(bytes: &[u8], path: &Path, ended_at: Option<&JournalHead>) -> Result<Reading<M>, ReadError> {
     let damaged = |line: usize, why: &'static str| ReadError::Damaged { path: path.to_owned(), line, why };
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
     let first = lines.next().ok_or_else(|| ReadError::NoJournal { path: path.to_owned() })?;
     let total = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let head = parse_first::<M>(first, path)?;
-    let mut reading = Reading { entries: Vec::new(), unknown: None, whole_bytes: 0, bytes: total, head };
+    let (head, has_head) = parse_first::<M>(first, path)?;
+    let mut reading = Reading { entries: Vec::new(), unknown: None, whole_bytes: 0, bytes: total, head, has_head };
     let (mut whole, mut seq) = (first.len(), 0);
     for (line, number) in lines.zip(2..) {
         let found = line.strip_suffix(b"\n").and_then(|line| Some((reading.head.check(line)?, decode::<M>(line))));
@@ -155,6 +159,9 @@ fn parse<M: Machine>(bytes: &[u8], path: &Path, ended_at: Option<&JournalHead>) 
     }
     reading.whole_bytes = u64::try_from(whole).unwrap_or(u64::MAX);
     check_evidence(&reading).map_err(|(seq, why)| damaged(line_of(seq), why))?;
+    if has_head && ended_at.is_none() {
+        return Err(damaged(line_of(seq) + 1, NO_HEAD));
+    }
     Ok(reading)
 }
 
@@ -163,8 +170,8 @@ fn line_of(seq: u64) -> usize {
     usize::try_from(seq).unwrap_or(usize::MAX).saturating_add(1)
 }
 
-/// The hash of the first line, where it is one of this machine in this format.
-fn parse_first<M: Machine>(line: &[u8], path: &Path) -> Result<ChainHash, ReadError> {
+/// The hash of the first line, where it is one of this machine in this format, and whether a file says how it ended.
+fn parse_first<M: Machine>(line: &[u8], path: &Path) -> Result<(ChainHash, bool), ReadError> {
     let path = path.to_owned();
     let whole = line.strip_suffix(b"\n").unwrap_or_default();
     let Some(hash) = ChainHash::default().check(whole) else {
@@ -173,7 +180,9 @@ fn parse_first<M: Machine>(line: &[u8], path: &Path) -> Result<ChainHash, ReadEr
             None => ReadError::Damaged { path, line: 1, why: OTHER_BYTES },
         });
     };
-    let Some(FirstLine { format, machine }) = first_line(whole) else { return Err(ReadError::NoJournal { path }) };
+    let Some(FirstLine { format, machine, head }) = first_line(whole) else {
+        return Err(ReadError::NoJournal { path });
+    };
     if format < FORMAT {
         return Err(ReadError::Older { path, format });
     }
@@ -183,7 +192,7 @@ fn parse_first<M: Machine>(line: &[u8], path: &Path) -> Result<ChainHash, ReadEr
     if machine != M::NAME {
         return Err(ReadError::OtherMachine { path, found: machine, wanted: M::NAME });
     }
-    Ok(hash)
+    Ok((hash, head))
 }
 
 /// Facts that need evidence must have it in the state before them. The number of the first that has none, and why.

@@ -129,12 +129,13 @@ fn judge(request: &JudgeRequest, outputs: &Path) -> Result<JudgeReport, CleanErr
     }
     let judged = judge_copy(request.tree, &copy, &folder, &state, &mut signals);
     let (place, mut remarks, installed) = (copy.place(), copy.remarks(), copy.installed());
+    let swapped = copy.programs.changed();
     if let Err(error) = copy.close() {
         remarks.push(Remark::Note(format!("the copy could not be removed: {error}")));
     }
-    // What the copy does not have may be why there is no result.
+    // What the copy does not have may be why there is no result. That a program was swapped counts in any case.
     let judged = judged.unwrap_or_else(|error| JudgeReport::not_done(error.not_judged()));
-    Ok(JudgeReport { place, remarks, installed, baseline: taken, ..judged })
+    Ok(JudgeReport { place, remarks, installed, baseline: taken, swapped, ..judged })
 }
 
 /// What the gates say of the copy.

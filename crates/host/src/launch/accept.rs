@@ -3,6 +3,7 @@ use loop_core::run::{Event, Outcome, Request};
 
 use super::caller::LaunchNote;
 use super::offline;
+use super::person;
 use super::result_file::ResultFile;
 use crate::paths::{Home, path_of};
 use crate::refusal::LaunchRefusal;
@@ -21,6 +22,7 @@ pub fn accept(home: &Home, run: &RunFolder, because: Option<String>) -> Result<O
             .hint("accept it in a terminal of your own"));
     }
     let state = crate::journal::read(&run.path)?.fold();
+    person::check_place(&state, &format!("loop {id} cannot be accepted"))?;
     match state.over.as_ref().map(|over| over.outcome) {
         Some(Outcome::PassedBut) => {}
         Some(Outcome::Verified) => {

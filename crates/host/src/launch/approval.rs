@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use loop_core::settings::{Given, Project, keys};
 
 use super::caller::{LaunchCaller, LaunchNote, LaunchQuestion, PersonAnswer};
+use super::person;
 use crate::approvals;
 use crate::paths::Home;
 use crate::process;
@@ -64,6 +65,12 @@ pub(super) fn project(
     if process::is_inside_run() {
         return Err(not_approved(&file, &project, "and a process inside a loop may not approve it")
             .hint("start it from a shell of your own, outside of the loop"));
+    }
+    if let Some(id) = person::driven_elsewhere(home) {
+        let why = format!("and loop {id} works in another PID namespace: an agent of it may have started this process");
+        return Err(
+            not_approved(&file, &project, &why).hint("start it in a terminal of your own, or when that has ended")
+        );
     }
     let by_flag = flags.iter().any(|given| given.key == keys::approve() && given.value == "true");
     if by_flag {

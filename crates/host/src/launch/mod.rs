@@ -12,7 +12,7 @@
 //! | file | topic |
 //! |---|---|
 //! | `start.rs`, `resume.rs`, `drive.rs`, `offline.rs` | the steps above |
-//! | `accept.rs` | a person accepts a pass that was not verified |
+//! | `accept.rs`, `person.rs` | a person accepts a pass that was not verified; who counts as one |
 //! | `caller.rs` | questions, answers, notes |
 //! | `settings.rs`, `approval.rs` | layers to settings; approval of a project's file |
 //! | `task.rs`, `agent.rs`, `gates.rs`, `container.rs`, `checks.rs`, `worker.rs` | one check each |
@@ -28,6 +28,7 @@ mod drive;
 mod gates;
 mod leftovers;
 mod offline;
+pub(crate) mod person;
 mod result_file;
 mod resume;
 mod settings;

@@ -20,6 +20,7 @@ use super::{checks, disk_limits, gates, leftovers, worker};
 use crate::checkpoint::BackendChoice;
 use crate::hidden::{record_of, warnings as hidden_warnings};
 use crate::paths::{Home, path_of, relative_entries, search_path};
+use crate::process::pid_namespace;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{self, LongTexts, StartLock};
 use crate::secrets;
@@ -187,6 +188,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         guard: gates::guard(&prepared.settings, &prepared.workspace),
         approval: prepared.new_approval.as_ref().map(GivenApproval::name).or_else(|| prepared.approval.clone()),
         settings,
+        pid_namespace: pid_namespace(),
         unattended: !caller.is_attended(),
     };
     if let Some(approval) = &prepared.new_approval {

@@ -5,11 +5,11 @@ use loop_core::text;
 use loop_core::view::{BreakerView, is_tripped};
 
 use super::caller::{LaunchCaller, LaunchNote};
-use super::offline;
-use crate::index;
+use super::{offline, person};
 use crate::paths::Home;
 use crate::refusal::LaunchRefusal;
 use crate::run_folder::RunFolder;
+use crate::{index, journal};
 
 /// How much of a name is compared: as much as a list keeps.
 const NAME_LETTERS_MAX: usize = 200;
@@ -65,6 +65,7 @@ pub(super) fn check_breaker(
 /// # Errors
 /// When another process drives it, or its journal cannot be written.
 pub fn close_breaker(home: &Home, run: &RunFolder, session: bool, by: &str) -> Result<(), LaunchRefusal> {
+    person::check_place(&journal::read(&run.path)?.fold(), &format!("the breaker of loop {} is not closed", run.id))?;
     let event = Event::Requested { request: Request::Reset { session }, by: by.to_owned() };
     offline::record_request(home, run, by, event)
 }

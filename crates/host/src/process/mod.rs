@@ -23,7 +23,10 @@ pub use follow::{Follower, Piece};
 pub use proc::{check_proc, descendants, identity, lists_children};
 pub use silence::Silence;
 pub(crate) use sweep::end_with_mark;
-pub use sweep::{MARK, become_reaper, descends_from_us, is_inside_run, marked_runs, sweep, wake_supervisors};
+pub use sweep::{
+    MARK, become_reaper, descends_from_us, is_elsewhere, is_inside_run, marked_runs, pid_namespace, sweep,
+    wake_supervisors,
+};
 pub use task::{MAIN, Task, TaskEnd, TaskSpec, Voice};
 pub(crate) use transcript::STREAM_BYTES_MAX;
 pub use transcript::{Transcript, tail_of};

@@ -1,13 +1,14 @@
 //! Ending processes that nothing supervises any more: what a killed harness left behind, and what was reparented to
 //! us because an init was killed. By control group where one is known, otherwise by the mark in the environment.
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use loop_core::run::{Answer, ProcessId};
+use loop_core::run::{Answer, ProcessId, RunSpec};
+use rustix::fs::fstatfs;
 use rustix::process::{Pid, Signal, WaitOptions, set_child_subreaper, waitpid};
 
 use super::contain::{end_group, is_same, wait_for_supervisors};
@@ -218,6 +219,25 @@ fn mark_of(pid: i32) -> Option<String> {
 #[must_use]
 pub fn is_inside_run() -> bool {
     ancestors(own_pid()).into_iter().any(|pid| mark_of(pid).is_some_and(|mark| !mark.is_empty()))
+}
+
+/// What the file system of namespaces is called by the kernel.
+const NAMESPACES: i64 = 0x6e73_6673;
+
+/// The PID namespace that this process is in, by its number; none where that cannot be known. In a namespace of its own a
+/// process does not see what it descends from.
+#[must_use]
+pub fn pid_namespace() -> Option<u64> {
+    let file = File::open("/proc/self/ns/pid").ok()?;
+    // Something else can be mounted there.
+    let is_namespace = fstatfs(&file).is_ok_and(|found| found.f_type == NAMESPACES);
+    file.metadata().ok().filter(|_| is_namespace).map(|found| found.ino())
+}
+
+/// Whether this process is in another PID namespace than that in which a run was started.
+#[must_use]
+pub fn is_elsewhere(spec: &RunSpec) -> bool {
+    spec.pid_namespace.is_some_and(|known| pid_namespace() != Some(known))
 }
 
 /// Whether a process is one of the run that we drive: below us, or marked.

@@ -324,6 +324,24 @@ fn a_journal_that_was_cut_or_made_again_after_its_end_is_damage_not_a_crash() {
 }
 
 #[test]
+fn a_journal_without_the_file_that_says_how_it_ended_is_damage() {
+    let (folder, mut journal, next) = open_journal();
+    std::fs::rename(folder.path().join("journal.head"), folder.path().join("away")).unwrap();
+    let error = journal.append(next.at, &[next.fact]).unwrap_err();
+    assert!(error.to_string().contains("journal.head beside it is missing or empty"), "{error}");
+    std::fs::rename(folder.path().join("away"), folder.path().join("journal.head")).unwrap();
+    // A driver that was killed: the file of the start is there.
+    drop(journal);
+    assert_eq!(read(folder.path()).unwrap().entries.len(), 2);
+    let head = folder.path().join("journal.head");
+    std::fs::write(&head, "").unwrap();
+    let (line, why) = damage(folder.path());
+    assert!(line == 4 && why.contains("journal.head") && why.ends_with("is missing or empty"), "{line}: {why}");
+    std::fs::remove_file(&head).unwrap();
+    assert_eq!(damage(folder.path()).0, 4);
+}
+
+#[test]
 fn a_journal_that_is_there_is_never_begun_anew() {
     let folder = folder_with(STORED.as_bytes());
     assert!(Journal::<Run>::create(folder.path(), "loop test").is_err());

@@ -363,11 +363,13 @@ fn a_second_machine_goes_on_from_any_byte_at_which_its_journal_was_cut() {
     let folder = TempDir::new().unwrap();
     create(folder.path(), 3, MINUTE_MS);
     let created = fs::metadata(folder.path().join(FILE)).unwrap().len();
+    let head = fs::read(folder.path().join("journal.head")).unwrap();
     drive(folder.path(), None);
     let whole = fs::read(folder.path().join(FILE)).unwrap();
     for cut in usize::try_from(created).unwrap()..=whole.len() {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join(FILE), &whole[..cut]).unwrap();
+        fs::write(folder.path().join("journal.head"), &head).unwrap();
         let (state, _) = drive(folder.path(), None);
         assert_eq!((state.done, state.failed, state.result), (3, 0, Some(0)), "cut at {cut}");
         assert_eq!(read_of::<Batch>(folder.path()).unwrap().fold(), state, "cut at {cut}");

@@ -1,5 +1,5 @@
 //! Everything that may speak against a pass: outputs, copies, probes, changes of the agent, hidden gates.
-use super::clean_copy;
+use super::{clean_copy, surroundings};
 use crate::policy::promise_warning::{PromiseFlaw, promise_warnings};
 use crate::policy::proof::{Finding, FindingKind, ProbeResult, RedBefore, StrengthReport};
 use crate::policy::protect::{Opportunity, OpportunityKind, is_runner_file};
@@ -15,7 +15,7 @@ use crate::text::NameList;
 pub(super) fn all_findings(state: &RunState, point: GatePoint, strength: &StrengthReport) -> Vec<Finding> {
     let mut all = output_findings(state);
     all.extend(copy_findings(state, point, strength));
-    all.extend(swapped_programs(state));
+    all.extend(surroundings::findings(state));
     all.extend(opportunities(state));
     all.extend(deceiving_promises(state));
     all.extend(without_tests(state));
@@ -179,19 +179,6 @@ fn without_tests(state: &RunState) -> Vec<Finding> {
     });
     let text = |gate: &Gate| format!("{}: it passes, and no test ran", gate.spec().name);
     gates.map(|gate| finding(FindingKind::NoTestRan, text(gate))).collect()
-}
-
-/// Programs of the gates that are not those of the start.
-fn swapped_programs(state: &RunState) -> Vec<Finding> {
-    let swapped = state.certified().into_iter().flat_map(|certified| &certified.swapped);
-    let changes = swapped.filter_map(|change| {
-        // One that was not there before was installed: that is work.
-        let before = change.before.as_ref()?;
-        let installed_again = before.in_workspace && change.after.as_ref().is_some_and(|after| after.in_workspace);
-        let kind = if installed_again { FindingKind::ReinstalledProgram } else { FindingKind::SwappedProgram };
-        Some(finding(kind, format!("a program of the gates is another one than at the start: {}", change.words())))
-    });
-    changes.collect()
 }
 
 /// A gate that failed on the same tree before. Without a clean copy, loop cannot tell which result is right.

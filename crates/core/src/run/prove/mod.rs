@@ -5,6 +5,7 @@
 //! | `next.rs` | which copy or probe is ordered next |
 //! | `copy.rs` | what the gates said on a copy, as a decision |
 //! | `findings.rs` | everything that may speak against the pass |
+//! | `surroundings.rs` | programs of the gates and files outside of the workspace that are not those of the start |
 //! | `strength.rs` | how the gates failed at the start, and what the probes showed |
 //! | `weigh.rs` | which findings count, and what follows |
 //! | `certificate.rs` | the evidence that is recorded with the end |
@@ -13,6 +14,7 @@ mod copy;
 mod findings;
 mod next;
 mod strength;
+mod surroundings;
 mod weigh;
 
 pub(super) use certificate::proof_of;

@@ -141,6 +141,8 @@ fn is_cleared(kind: FindingKind, strength: &StrengthReport) -> bool {
         | FindingKind::IgnoredFiles
         | FindingKind::OutsideLinks
         | FindingKind::SuspectLines
+        | FindingKind::OutsideSettings
+        | FindingKind::OutsideFiles
         | FindingKind::RenamedTests
         | FindingKind::FailingTests
         | FindingKind::CleanCopy

@@ -47,8 +47,8 @@ topic! {
         /// What may speak against a pass and is accepted from the start: renamed-tests, failing-tests, clean-copy,
         /// same-tree, canary, undo, new-tests, swapped-program, changed-tests, runner-config, reinstalled-program,
         /// manifest, tests-not-shown, selective-gate, deceiving-promise, no-test-ran, gate-files,
-        /// installed-dependencies, ignored-files, outside-links, suspect-lines, weaker-tests or strength. May be given
-        /// several times. It is named with the proof.
+        /// installed-dependencies, ignored-files, outside-links, suspect-lines, weaker-tests, strength, outside-files or
+        /// outside-settings. May be given several times. It is named with the proof.
         accept: Vec<String> {
             kind: Kind::Findings,
             flag: flag("accept", "WHAT"),

@@ -21,6 +21,7 @@ use crate::checkpoint::{
 use crate::fs::handle::{open_below, split};
 use crate::fs::walk::{NameKind, walk};
 use crate::gate::opportunity::made_by_gates;
+use crate::gate::programs::ProgramWatch;
 use crate::judge::baseline::Baseline;
 use crate::judge::home::{self, HomeRequest};
 use crate::judge::ignored::{IgnoredRequest, copy_ignored};
@@ -59,6 +60,7 @@ impl<'a> CleanCopy<'a> {
             initial,
             last,
             rounds: Cell::new(0),
+            programs: ProgramWatch::of(request.of.state, &context.workspace),
             request,
         };
         copy.folder.clone_from(&copy.tree);

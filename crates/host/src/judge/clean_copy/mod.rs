@@ -24,6 +24,7 @@ pub(crate) use run::{GateRange, RanGate};
 use super::opened::WorkspaceOpens;
 use super::place;
 use crate::checkpoint::Recorded;
+use crate::gate::programs::ProgramWatch;
 use crate::workspace::copy::Copies;
 
 /// So many remarks are given.
@@ -51,6 +52,8 @@ pub(crate) struct CleanCopy<'a> {
     pub(crate) last: Recorded,
     /// How often gates were run.
     rounds: Cell<u32>,
+    /// The programs of the gates, looked at before every start.
+    pub(crate) programs: ProgramWatch,
 }
 
 /// Which mounts this process has for the copy.

@@ -98,7 +98,8 @@ impl CleanCopy<'_> {
         };
         let outputs = self.request.outputs.unwrap_or(&self.scratch);
         let outputs = outputs.join(format!("round-{}", self.rounds.get()));
-        Ok(GateRunner::new(context, settings.gate_timeout_ms, outputs, containment, signals))
+        let runner = GateRunner::new(context, settings.gate_timeout_ms, outputs, containment, signals);
+        Ok(runner.with_programs(&self.programs))
     }
 
     /// Runs the gates in their order.

@@ -50,6 +50,9 @@ pub struct GateUses {
     /// Why not all opened files are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<WatchGap>,
+    /// The hash of the record of what lies outside of the workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]

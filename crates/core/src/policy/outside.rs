@@ -1,0 +1,465 @@
+//! What lies outside of the workspace and may decide what a gate says: which paths its command names, which files of the
+//! folders above tools read, which variables name places, and what a change there means. Nothing is read here.
+use serde::{Deserialize, Serialize};
+
+use super::protect::script::{Token, behind_first_words, tokens};
+use super::protect::{FileChange, OpportunityKind, is_manifest, is_runner_file, opportunity};
+
+/// So many paths of one command are named.
+const PATHS_MAX: usize = 40;
+/// So deep a line stands in a word of another.
+const DEPTH_MAX: usize = 3;
+/// What is below these was not written by a person.
+const NO_FILES: &[&str] = &["/dev", "/proc", "/sys", "/run"];
+/// make, and programs like it.
+const MAKERS: &[&str] = &["make", "gmake", "bmake", "just", "task"];
+/// What make and programs like it read in the folder that they are started in.
+const MAKER_FILES: &[&str] = &["GNUmakefile", "makefile", "Makefile", "justfile", "Justfile", "Taskfile.yml"];
+/// Files that tools look for in the folders above, beside those that only runners read and manifests.
+const ABOVE: &[&str] = &[
+    "setup.cfg",
+    "pytest.toml",
+    ".pytest.toml",
+    "go.work",
+    "tsconfig.json",
+    "deno.json",
+    "babel.config.js",
+    "babel.config.json",
+    ".babelrc",
+    ".tool-versions",
+    ".python-version",
+    "mise.toml",
+    "pnpm-workspace.yaml",
+];
+/// The same with the folder that they lie in.
+pub const ABOVE_BELOW: &[&str] = &[".cargo/config.toml", ".cargo/config", ".config/nextest.toml"];
+/// Folders that are not looked into: caches, repositories, what builds make, and dependencies, which are too many.
+const NOT_READ: &[&str] = &[
+    ".git",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".hypothesis",
+    "node_modules",
+    "target",
+    "build",
+    "dist",
+    "coverage",
+    ".tox",
+    ".nox",
+    ".venv",
+    "venv",
+];
+/// Ends of files that programs make.
+const MADE: &[&str] = &[".o", ".a", ".so", ".d", ".class", ".pyc", ".log", ".tmp", ".swp", ".gcda", ".gcno"];
+/// A folder with one of these is made by a build.
+const BUILD_MARKS: &[&str] = &["CMakeCache.txt", "CACHEDIR.TAG", "build.ninja", "meson-private", ".ninja_log"];
+/// Parts of the names of options whose value is written.
+const WRITTEN: &[&str] =
+    &["out", "target", "tmp", "temp", "cache", "log", "xml", "report", "cov", "dest", "artifact", "build"];
+/// Programs that write what they name, and programs that write the last of it.
+const WRITERS: &[&str] = &["tee", "mkdir", "rm", "rmdir", "touch", "mktemp", "chmod", "truncate"];
+const LAST_WRITTEN: &[&str] = &["cp", "mv", "ln", "rsync", "install"];
+
+/// Why a path outside of the workspace is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutsideBy {
+    /// A gate's command names it.
+    Command,
+    /// It is a folder above the workspace, in which tools look for their settings.
+    Above,
+    /// A variable names it.
+    Variable,
+    /// The Python of a gate loads what is there when it starts.
+    Python,
+}
+
+/// A file outside of the workspace that is not as it was before the agent worked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutsideChange {
+    /// The file, as [`crate::text::escape_path`] writes it.
+    pub path: String,
+    /// Why it is looked at.
+    pub by: OutsideBy,
+    /// What became of it.
+    pub what: OutsideWhat,
+}
+
+/// What became of a file outside of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutsideWhat {
+    /// It has another content.
+    Changed,
+    /// It is gone.
+    Removed,
+    /// It is new, in a folder that was there.
+    New,
+    /// The folder or file that was named was not there at all.
+    Made,
+    /// The record of what was there is missing, or not the one that was written.
+    NoRecord,
+}
+
+impl OutsideChange {
+    /// Whether it shows that the gate is another one: what its command names was changed. What its command names and what
+    /// was not there may be the work.
+    ///
+    /// ```
+    /// use loop_core::policy::outside::{OutsideBy, OutsideChange, OutsideWhat};
+    ///
+    /// let change = |path: &str, by, what| OutsideChange { path: path.to_owned(), by, what };
+    /// assert!(change("/p/spec/test_a.py", OutsideBy::Command, OutsideWhat::Changed).decides());
+    /// assert!(change("/p/spec/conftest.py", OutsideBy::Command, OutsideWhat::New).decides());
+    /// assert!(!change("/p/spec/test_b.py", OutsideBy::Command, OutsideWhat::New).decides());
+    /// assert!(!change("/p/out.txt", OutsideBy::Command, OutsideWhat::Made).decides());
+    /// assert!(!change("/p/pytest.ini", OutsideBy::Above, OutsideWhat::Changed).decides());
+    /// ```
+    #[must_use]
+    pub fn decides(&self) -> bool {
+        match (self.by, self.what) {
+            (_, OutsideWhat::NoRecord) | (OutsideBy::Command, OutsideWhat::Changed | OutsideWhat::Removed) => true,
+            (OutsideBy::Command, OutsideWhat::New) => {
+                let name = self.path.rsplit('/').next().unwrap_or(&self.path);
+                opportunity(name, FileChange::New) == Some(OpportunityKind::NewRunnerFile)
+            }
+            (OutsideBy::Command, OutsideWhat::Made)
+            | (OutsideBy::Above | OutsideBy::Variable | OutsideBy::Python, _) => false,
+        }
+    }
+
+    /// The file, and what became of it.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let what = match self.what {
+            OutsideWhat::Changed => "changed",
+            OutsideWhat::Removed => "gone",
+            OutsideWhat::New | OutsideWhat::Made => "new",
+            OutsideWhat::NoRecord => "the record of what was there is not the one that was written",
+        };
+        format!("{} ({what})", self.path)
+    }
+}
+
+/// The absolute paths outside of the workspace that a gate's command names, after `cd` and as values of options too. A
+/// folder that holds the workspace is not among them; what make reads there is.
+///
+/// ```
+/// use loop_core::policy::outside::named_outside;
+///
+/// let named = |line: &str| named_outside(line, "/p/work", Some("/h/a"));
+/// assert_eq!(named("pytest -q ../spec::test_a tests/b.py"), ["/p/spec"]);
+/// assert_eq!(named("cd .. && sh check.sh > ../log"), ["/p/check.sh"]);
+/// assert!(named("cd .. && make test").contains(&"/p/Makefile".to_owned()));
+/// assert_eq!(named("sh -c 'make -C ../ci' && sh ~/checks/a.sh"), ["/p/ci", "/h/a/checks/a.sh"]);
+/// assert_eq!(named("PYTHONPATH=../lib:/opt TMPDIR=/tmp py.test"), ["/p/lib", "/opt"]);
+/// assert!(named("cargo test --target-dir ../t && pytest --junitxml=/tmp/x.xml | tee ../log").is_empty());
+/// assert!(named("cargo test --manifest-path=./Cargo.toml 2>/dev/null && ls /p/work/a").is_empty());
+/// ```
+#[must_use]
+pub fn named_outside(command: &str, workspace: &str, home: Option<&str>) -> Vec<String> {
+    let mut named = Named { workspace, home, folder: workspace.to_owned(), makes: false, found: Vec::new() };
+    named.line(command, 0);
+    named.found
+}
+
+/// The same for the text of a shell script or makefile that lies in a folder outside of the workspace: what it reads or
+/// runs there.
+///
+/// ```
+/// use loop_core::policy::outside::named_by_script;
+///
+/// let text = "#!/bin/sh\n. \"$(dirname \"$0\")/lib.sh\"\ncd \"$(dirname \"$0\")\" && sh part.sh\n";
+/// assert_eq!(named_by_script(text, "/p/ci", "/p/work", None), ["/p/ci/lib.sh", "/p/ci", "/p/ci/part.sh"]);
+/// ```
+#[must_use]
+pub fn named_by_script(text: &str, folder: &str, workspace: &str, home: Option<&str>) -> Vec<String> {
+    let mut text = text.to_owned();
+    for own in ["$(dirname \"$0\")", "$(dirname $0)", "$(dirname -- \"$0\")", "${0%/*}"] {
+        text = text.replace(&format!("\"{own}\""), folder).replace(own, folder);
+    }
+    let mut named = Named { workspace, home, folder: folder.to_owned(), makes: false, found: Vec::new() };
+    named.line(&text, 0);
+    named.found
+}
+
+/// Whether what a file of this name and beginning says is read as lines of a shell.
+#[must_use]
+pub fn is_shell_text(name: &str, text: &str) -> bool {
+    let is_named = [".sh", ".bash", ".mk"].iter().any(|end| name.ends_with(end)) || MAKER_FILES.contains(&name);
+    is_named || text.lines().next().is_some_and(|first| first.starts_with("#!") && first.ends_with("sh"))
+}
+
+struct Named<'a> {
+    workspace: &'a str,
+    home: Option<&'a str>,
+    /// Where `cd` led.
+    folder: String,
+    /// The program that is read now is make, or one like it.
+    makes: bool,
+    found: Vec<String>,
+}
+
+impl Named<'_> {
+    fn line(&mut self, line: &str, depth: usize) {
+        let mut words: Vec<String> = Vec::new();
+        let mut is_written = false;
+        for token in tokens(line).into_iter().chain([Token::End]) {
+            match token {
+                // What a command writes does not judge.
+                Token::Word(_) if std::mem::take(&mut is_written) => {}
+                Token::Word(word) => words.push(word),
+                Token::Output => is_written = true,
+                Token::Input => {}
+                Token::End | Token::Pipe => self.command(&std::mem::take(&mut words), depth),
+            }
+        }
+    }
+
+    fn command(&mut self, words: &[String], depth: usize) {
+        let (assigned, rest) = words.split_at(words.len() - behind_first_words(words).len());
+        for (name, value) in assigned.iter().filter_map(|word| word.split_once('=')) {
+            for path in places_of(name, value, self.workspace, self.home) {
+                self.push(path);
+            }
+        }
+        let Some((program, rest)) = rest.split_first() else { return };
+        self.makes = false;
+        if program == "cd" {
+            let to = rest.iter().find(|word| !word.starts_with('-')).map_or("~", String::as_str);
+            if let Some(folder) = self.resolved(&self.folder, to) {
+                self.add(&folder);
+                self.folder = folder;
+            }
+            return;
+        }
+        self.makes = MAKERS.contains(&program.as_str());
+        if self.makes {
+            self.add(&self.folder.clone());
+        }
+        self.word(program);
+        if WRITERS.contains(&program.as_str()) {
+            return;
+        }
+        let is_last_written = LAST_WRITTEN.contains(&program.as_str());
+        let read = rest.len().saturating_sub(usize::from(is_last_written));
+        let mut before = "";
+        for word in rest.iter().take(read) {
+            if word.contains([' ', '\n', ';']) && depth < DEPTH_MAX {
+                // A line in quotes.
+                let folder = self.folder.clone();
+                self.line(word, depth + 1);
+                self.folder = folder;
+            }
+            let (option, value) = match word.strip_prefix('-') {
+                // `--option=../x`, `-C../x`.
+                Some(option) => match option.split_once('=') {
+                    Some((option, value)) => (option, value),
+                    None => {
+                        ("", option.get(1..).filter(|value| value.starts_with(['.', '/', '~'])).unwrap_or_default())
+                    }
+                },
+                None => (before, word.as_str()),
+            };
+            if !is_written_by(option) {
+                self.word(value);
+            }
+            before = word.strip_prefix('-').unwrap_or_default();
+        }
+    }
+
+    /// A word that may be a path.
+    fn word(&mut self, word: &str) {
+        let word = word.split("::").next().unwrap_or(word);
+        // A `cd` in brackets holds only there: both are possible.
+        let folders = [self.folder.clone(), self.workspace.to_owned()];
+        for folder in folders {
+            let is_outside = !is_below(&folder, self.workspace);
+            let is_path = word.starts_with(['/', '~', '$']) || word.split('/').any(|part| part == "..");
+            let is_file = word.contains(['/', '.']) && !word.chars().all(|letter| letter == '.');
+            if (is_path || is_outside && is_file)
+                && let Some(path) = self.resolved(&folder, word)
+            {
+                self.add(&path);
+            }
+        }
+    }
+
+    fn add(&mut self, path: &str) {
+        if is_below(path, self.workspace) || NO_FILES.iter().any(|none| is_below(path, none)) {
+            return;
+        }
+        if !is_below(self.workspace, path) {
+            self.push(path.to_owned());
+        } else if self.makes {
+            for file in MAKER_FILES {
+                self.push(format!("{}/{file}", path.trim_end_matches('/')));
+            }
+        }
+    }
+
+    fn push(&mut self, path: String) {
+        if self.found.len() < PATHS_MAX && !self.found.contains(&path) {
+            self.found.push(path);
+        }
+    }
+
+    fn resolved(&self, folder: &str, word: &str) -> Option<String> {
+        absolute(folder, word, self.workspace, self.home)
+    }
+}
+
+/// An absolute path without `.` and `..`; none where it is not known before it is run.
+fn absolute(folder: &str, word: &str, workspace: &str, home: Option<&str>) -> Option<String> {
+    let behind = |begins: &[&str]| begins.iter().find_map(|begin| word.strip_prefix(begin));
+    let path = if let Some(rest) = behind(&["~/", "$HOME/", "${HOME}/"]) {
+        format!("{}/{rest}", home?)
+    } else if matches!(word, "~" | "$HOME" | "${HOME}") {
+        home?.to_owned()
+    } else if let Some(rest) = behind(&["$PWD/", "${PWD}/"]) {
+        format!("{workspace}/{rest}")
+    } else if word.starts_with('/') {
+        word.to_owned()
+    } else {
+        format!("{folder}/{word}")
+    };
+    if word.is_empty()
+        || path.contains(['$', '`', '\0', '\n', '*', '?', '{'])
+        || word.starts_with("~") && home.is_none()
+    {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    Some(format!("/{}", parts.join("/")))
+}
+
+/// Whether the value of an option is written.
+fn is_written_by(option: &str) -> bool {
+    option == "o" || option.len() > 2 && WRITTEN.iter().any(|part| option.contains(part))
+}
+
+/// Whether a path is another one or lies below it.
+fn is_below(path: &str, above: &str) -> bool {
+    let above = above.trim_end_matches('/');
+    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether tools read a file of this name also where it lies in a folder above the workspace.
+///
+/// ```
+/// use loop_core::policy::outside::is_read_above;
+///
+/// assert!(is_read_above("pytest.ini") && is_read_above("package.json") && is_read_above("jest.config.js"));
+/// assert!(!is_read_above("notes.md") && !is_read_above("main.py"));
+/// ```
+#[must_use]
+pub fn is_read_above(name: &str) -> bool {
+    is_runner_file(name) || is_manifest(name) || ABOVE.contains(&name)
+}
+
+/// Whether a file of Python's library is read when Python or a runner starts.
+#[must_use]
+pub fn is_read_by_python(name: &str) -> bool {
+    matches!(name, "sitecustomize.py" | "usercustomize.py" | "entry_points.txt") || name.ends_with(".pth")
+}
+
+/// Whether a name in a folder outside of the workspace is looked at.
+#[must_use]
+pub fn is_looked_at(name: &str) -> bool {
+    !NOT_READ.contains(&name) && !MADE.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a name says that the folder that it lies in was made by a build.
+#[must_use]
+pub fn is_build_mark(name: &str) -> bool {
+    BUILD_MARKS.contains(&name)
+}
+
+/// How a variable names places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// Files or folders, with `:` between them.
+    Places,
+    /// Options, some of which have a file.
+    Options,
+    /// A folder, of which these files count.
+    Folder(&'static [&'static str]),
+}
+
+/// Variables that name files or folders that a gate reads.
+const VARIABLES: &[(&str, Names)] = &[
+    ("PYTHONPATH", Names::Places),
+    ("NODE_PATH", Names::Places),
+    ("RUBYLIB", Names::Places),
+    ("PERL5LIB", Names::Places),
+    ("MAKEFILES", Names::Options),
+    ("BASH_ENV", Names::Places),
+    ("ENV", Names::Places),
+    ("NPM_CONFIG_USERCONFIG", Names::Places),
+    ("npm_config_userconfig", Names::Places),
+    ("PIP_CONFIG_FILE", Names::Places),
+    ("GIT_CONFIG_GLOBAL", Names::Places),
+    ("GOENV", Names::Places),
+    ("RUSTC_WRAPPER", Names::Places),
+    ("NODE_OPTIONS", Names::Options),
+    ("RUBYOPT", Names::Options),
+    ("PERL5OPT", Names::Options),
+    ("PYTEST_ADDOPTS", Names::Options),
+    ("CARGO_HOME", Names::Folder(&["config.toml", "config"])),
+    (
+        "XDG_CONFIG_HOME",
+        Names::Folder(&[
+            "pip/pip.conf",
+            "git/config",
+            "pnpm/rc",
+            "uv/uv.toml",
+            "mise/config.toml",
+            "go/env",
+            "npm/npmrc",
+        ]),
+    ),
+];
+
+/// The variables that name places.
+pub fn place_variables() -> impl Iterator<Item = &'static str> {
+    VARIABLES.iter().map(|(name, _)| *name)
+}
+
+/// The absolute paths outside of the workspace that a variable names.
+///
+/// ```
+/// use loop_core::policy::outside::places_of;
+///
+/// let places = |name: &str, value: &str| places_of(name, value, "/p/work", Some("/h/a"));
+/// assert_eq!(places("PYTHONPATH", "/opt/lib:src:../shared"), ["/opt/lib", "/p/shared"]);
+/// assert_eq!(places("NODE_OPTIONS", "--max-old-space-size=9 --require=/opt/hook.js"), ["/opt/hook.js"]);
+/// assert_eq!(places("CARGO_HOME", "/h/a/.cargo")[0], "/h/a/.cargo/config.toml");
+/// ```
+#[must_use]
+pub fn places_of(variable: &str, value: &str, workspace: &str, home: Option<&str>) -> Vec<String> {
+    let Some((_, names)) = VARIABLES.iter().find(|(name, _)| *name == variable) else { return Vec::new() };
+    let words: Vec<String> = match names {
+        Names::Places => value.split(':').map(str::to_owned).collect(),
+        Names::Options => value.split_whitespace().filter_map(option_file).collect(),
+        Names::Folder(files) => files.iter().map(|file| format!("{}/{file}", value.trim_end_matches('/'))).collect(),
+    };
+    let path = |word: &String| absolute(workspace, word, workspace, home);
+    let is_outside = |path: &String| !is_below(path, workspace) && !is_below(workspace, path);
+    words.iter().filter(|word| !word.is_empty()).filter_map(path).filter(is_outside).take(PATHS_MAX).collect()
+}
+
+/// The file of an option.
+fn option_file(word: &str) -> Option<String> {
+    let value = word.split_once('=').map_or(word, |(_, value)| value);
+    let is_path = value.starts_with(['/', '~', '.']) && value.contains('/');
+    is_path.then(|| value.to_owned())
+}
