@@ -191,7 +191,7 @@ fn proof_and_checkpoints(state: &RunState, id: &str) -> Vec<(&'static str, Strin
         lines.extend(proof.weaker.iter().map(|how| ("weaker", loop_core::text::clean(how.as_bytes()))));
         let more = state.over.iter().filter_map(|over| over.proof.as_deref());
         // What speaks against it stands with the proof already.
-        lines.extend(more.flat_map(|proof| summary::proof_lines(proof)).filter(|(name, _)| *name != "against"));
+        lines.extend(more.flat_map(summary::proof_lines).filter(|(name, _)| *name != "against"));
         let verified = proof.verified && proof.findings.is_empty() && proof.accepted.is_none();
         if verified && proof.checkpoint.is_some() {
             lines.push(("verify", format!("loop verify {id}")));

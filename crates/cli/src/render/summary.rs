@@ -52,7 +52,7 @@ pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer:
         .map(|gate| labelled(&gate.spec().name, COLUMN, &sentences::gate_words(gate, state, sentences::Took::Shown)));
     let weaker = over.proof.iter().flat_map(|proof| &proof.weaker);
     let weaker = weaker.map(|how| labelled("weaker", COLUMN, &text::one_line(how, 160))).collect::<String>();
-    let proof = over.proof.as_deref().map(|proof| proof_lines(proof)).unwrap_or_default();
+    let proof = over.proof.as_deref().map(proof_lines).unwrap_or_default();
     let proof = proof.iter().map(|(label, value)| labelled(label, COLUMN, value)).collect::<String>();
     let restored = record.restored().map(|row| labelled("restored", COLUMN, &text::one_line(&row.words(), 300)));
     let id = &spec.id;
