@@ -18,8 +18,8 @@ pub(crate) fn check_place(state: &RunState, what: &str) -> Result<(), LaunchRefu
     let Some(spec) = state.spec.as_ref().filter(|spec| is_elsewhere(spec)) else { return Ok(()) };
     let id = &spec.id;
     Err(LaunchRefusal::wrong(format!("{what} from here")).because(WHY).hint(format!(
-        "do it where the loop was started: in a terminal of your own, or in the same container; if that was restarted: \
-         loop resume {id} judges the work again"
+        "do it where the loop was started: in a terminal of your own, or in the same container; if that was restarted, let \
+         the work be judged again: loop resume {id}"
     )))
 }
 
