@@ -196,10 +196,10 @@ impl<M: Machine> Journal<M> {
 
     /// The file must be as this writer left it, and what says how it ended must be there. Usually that takes two `stat`s.
     fn compare(&mut self) -> Result<(), JournalError> {
+        let found = self.look()?;
         if self.has_head && !self.path.parent().is_some_and(JournalHead::is_there) {
             return Err(self.changed("journal.head beside it is missing or empty"));
         }
-        let found = self.look()?;
         if found == self.left {
             return Ok(());
         }
