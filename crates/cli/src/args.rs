@@ -55,22 +55,33 @@ pub(crate) enum Verb {
     /// Start a loop: run the agent until the promise passes
     Start(Box<commands::start::StartArgs>),
     /// Show what runs, and what ended lately
+    #[command(visible_aliases = ["ps", "show"])]
     Status(commands::status::StatusArgs),
     /// List all loops
+    #[command(visible_alias = "ls")]
     List(commands::list::ListArgs),
     /// Show the iterations of a loop
     History(commands::history::HistoryArgs),
+    /// Show what a loop changed
+    Diff(commands::diff::DiffArgs),
+    /// Show a loop, or all loops of a night, as a page to read
+    Report(commands::report::ReportArgs),
+    /// Show what agents cost, by agent and by day
+    Usage(commands::usage::UsageArgs),
     /// Resume a loop that was stopped, crashed or reached a limit
     Resume(Box<commands::resume::ResumeArgs>),
     /// Show what a loop does, as it does it
+    #[command(visible_aliases = ["log", "logs"])]
     Watch(commands::watch::WatchArgs),
     /// Pause a loop after this iteration
     Pause(commands::pause::PauseArgs),
+    /// Stop a loop after this iteration, so that it can be resumed
+    Stop(commands::stop::StopArgs),
     /// End a loop now, for good
     Cancel(commands::cancel::CancelArgs),
     /// Tell the agent something in its next prompt
     Inject(commands::inject::InjectArgs),
-    /// Change settings of a running loop
+    /// Change settings of a loop that is running or can be resumed
     Set(commands::set::SetArgs),
     /// Close the breaker of a loop that made no progress, so that it can be resumed
     Reset(commands::reset::ResetArgs),

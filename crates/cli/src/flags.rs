@@ -1,7 +1,7 @@
 //! The catalogue of settings as flags: every key is a flag, every switch has a `--no-` form.
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use loop_core::settings::profiles::container::{NAMES, Name};
-use loop_core::settings::{Given, Key, Kind, Layer, Origin, SettingsError, catalogue};
+use loop_core::settings::{Given, Key, Kind, Layer, Origin, SettingsError, catalogue, keys, topics};
 
 /// The settings that `loop start` was given.
 #[derive(Debug, Clone, Default)]
@@ -47,10 +47,39 @@ fn typed(key: &Key) -> Origin {
     Origin { layer: Layer::Flag, place: format!("--{}", key.flag.long) }
 }
 
-fn augment(mut command: Command, keys: impl Iterator<Item = &'static Key>) -> Command {
+/// The flags of daily use: the short help shows these, the long one all.
+const DAILY: [&Key; 12] = [
+    keys::promise(),
+    keys::gate(),
+    keys::max_iterations(),
+    keys::max_time(),
+    keys::timeout(),
+    keys::agent(),
+    keys::agent_model(),
+    keys::agent_cmd(),
+    keys::protect_tests(),
+    keys::max_cost(),
+    keys::setup(),
+    keys::notify(),
+];
+
+/// The words below the short help.
+pub(crate) const MORE_FLAGS: &str = "These are the flags of daily use; --help shows all.";
+
+fn augment(mut command: Command, wanted: fn(&Key) -> bool) -> Command {
+    for (heading, keys) in topics() {
+        command = augment_topic(command, heading, keys.iter().copied().filter(|key| wanted(key)));
+    }
+    command.next_help_heading(clap::builder::Resettable::Reset)
+}
+
+fn augment_topic(command: Command, heading: &'static str, keys: impl Iterator<Item = &'static Key>) -> Command {
+    let mut command = command.next_help_heading(heading);
     for key in keys {
+        let rare = !DAILY.iter().any(|daily| daily.name == key.name);
         // Said twice, the last word counts, as with a flag over a file.
-        let mut arg = Arg::new(key.name).long(key.flag.long).help(help(key)).overrides_with(key.name);
+        let plain = Arg::new(key.name).long(key.flag.long).help(help(key)).hide_short_help(rare);
+        let mut arg = plain.clone().overrides_with(key.name);
         if let Some(short) = key.flag.short {
             arg = arg.short(short);
         }
@@ -63,7 +92,7 @@ fn augment(mut command: Command, keys: impl Iterator<Item = &'static Key>) -> Co
         }
         let many = if many_values(key.kind) { ArgAction::Append } else { ArgAction::Set };
         if many_values(key.kind) {
-            arg = Arg::new(key.name).long(key.flag.long).help(help(key));
+            arg = plain;
         }
         let parser = clap::value_parser!(std::ffi::OsString);
         command =
@@ -89,7 +118,7 @@ fn collect_names(matches: &ArgMatches) -> Vec<(&'static Name, String)> {
 
 /// May be given several times, each a line.
 fn many_values(kind: Kind) -> bool {
-    matches!(kind, Kind::Paths | Kind::Gates | Kind::Prices)
+    matches!(kind, Kind::Paths | Kind::Gates | Kind::Prices | Kind::Failures)
 }
 
 fn help(key: &Key) -> String {
@@ -138,7 +167,7 @@ fn changeable() -> impl Iterator<Item = &'static Key> {
 
 impl Args for StartFlags {
     fn augment_args(command: Command) -> Command {
-        augment_names(augment(command, catalogue()))
+        augment_names(augment(command, |_| true))
     }
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
@@ -157,7 +186,7 @@ impl FromArgMatches for StartFlags {
 
 impl Args for ResumeFlags {
     fn augment_args(command: Command) -> Command {
-        augment(command, changeable())
+        augment(command, |key| key.may_change)
     }
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)

@@ -6,6 +6,7 @@ mod context;
 mod flags;
 #[cfg(test)]
 mod hints;
+mod kept;
 mod person;
 mod render;
 

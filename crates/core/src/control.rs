@@ -16,6 +16,8 @@ pub struct Call {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
+    /// End after this iteration; it can be resumed.
+    Stop,
     /// Hold after this iteration.
     Pause,
     /// Go on.

@@ -233,13 +233,21 @@ pub fn unescape_path(text: &str) -> Vec<u8> {
 /// The known word nearest to a mistyped one, if any is near.
 #[must_use]
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (typed.chars().count() / 3).clamp(1, 4);
-    known
-        .into_iter()
-        .map(|word| (distance(typed, word), word))
-        .filter(|(far, word)| *far <= allowed || (typed.len() >= 3 && word.starts_with(typed)))
-        .min_by_key(|(far, _)| *far)
-        .map(|(_, word)| word)
+    let letters = typed.chars().count();
+    let allowed = (letters / 4).clamp(1, 2);
+    let plain = typed.trim_start_matches('-');
+    let is_word = |word: &str| plain.len() >= 3 && word.split(['-', '_']).any(|part| part == plain);
+    let close = |word: &str| -> Option<(u8, usize)> {
+        let far = distance(typed, word);
+        if letters >= 3 && word.starts_with(typed) {
+            Some((0, word.len()))
+        } else if far <= allowed {
+            Some((1, far))
+        } else {
+            is_word(word).then_some((2, word.len()))
+        }
+    };
+    known.into_iter().filter_map(|word| Some((close(word)?, word))).min_by_key(|(rank, _)| *rank).map(|(_, word)| word)
 }
 
 /// How many letters must be put in, taken out, changed or swapped with their neighbour.

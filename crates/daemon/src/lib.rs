@@ -13,4 +13,7 @@
 //! argv. The child does *prepare* again, since only it has the right PATH and variables, then *create*, and writes
 //! one line of JSON to its stdout: the refusal, or the id. The child is in a session of its own: SIGHUP of a terminal
 //! means abort (`host/driver/run.rs`). A resume is the same with a `ResumeRequest`.
+//!
+//! What host lacks for this: a function that starts a program in a session of its own, and a control socket for other
+//! messages than `control::Call`.
 #![forbid(unsafe_code)]

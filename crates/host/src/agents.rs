@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use loop_core::agent::Agent;
+use loop_core::agent::{ADAPTERS, Agent};
 use loop_core::text;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
@@ -18,9 +18,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::paths::program_on_path;
 
 /// A program that has not printed its version by then is ended.
-const VERSION_TAKES_MAX: Duration = Duration::from_secs(10);
+const VERSION_TAKES_MAX: Duration = Duration::from_secs(20);
 /// How many are asked at once: each may be a large interpreter, and has its time limit.
-const AT_ONCE_MAX: usize = 3;
+const AT_ONCE_MAX: usize = 2;
 /// How much of an answer is read.
 const VERSION_BYTES_MAX: usize = 16 * 1024;
 /// How much of a version is shown.
@@ -36,6 +36,13 @@ pub fn find(program: &str) -> Option<PathBuf> {
     }
     let path = PathBuf::from(program);
     access(&path, Access::EXEC_OK).is_ok().then_some(path).filter(|path| path.is_file())
+}
+
+/// The first known agent that is installed here, for a command line to start with.
+#[must_use]
+pub fn first_installed() -> Option<&'static str> {
+    let installed = ADAPTERS.iter().find(|known| !known.behind_bridge && program_on_path(known.program).is_some());
+    installed.map(|known| known.name)
 }
 
 /// The versions of programs, by `--version` with exactly these variables, a few at once; or why there is none.
@@ -158,7 +165,7 @@ impl VersionQuery {
 #[must_use]
 pub fn number(version: &str) -> Option<&str> {
     let words = version.split(|letter: char| !letter.is_ascii_alphanumeric() && !".-+_".contains(letter));
-    words.map(|word| word.trim_start_matches('v')).find(|word| {
+    words.map(|word| word.trim_start_matches('v').trim_end_matches('.')).find(|word| {
         let (before, after) = word.split_once('.').unwrap_or_default();
         let digit = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_digit());
         digit(before.chars().next()) && digit(after.chars().next())
@@ -224,6 +231,7 @@ mod tests {
             ("codex-cli 0.166.0", Some("0.166.0")),
             ("aider 0.86.2", Some("0.86.2")),
             ("v1.18.33", Some("1.18.33")),
+            ("GitHub Copilot CLI 1.0.102.", Some("1.0.102")),
             ("1.0.0-beta.2+x", Some("1.0.0-beta.2+x")),
             ("Error: no such option", None),
             ("see a.b", None),

@@ -113,7 +113,7 @@ fn prepare(
     let agent = state.agent_named(&input.choice.agent, state.settings.shown());
     let agent = agent.ok_or_else(|| io::Error::other(format!("there is no agent {:?}", input.choice.agent)))?;
     let known = !matches!(agent, Agent::Custom(_));
-    let system = system(state, known);
+    let system = system(&state.settings.shown().values.agent, known);
     let mut prompt = prompt_file::text(run, state, input.choice.prompt, input.notes, input.injected)?;
     if agent.system() == SystemBy::Prompt && !system.is_empty() {
         prompt.push_str(&format!("\n{system}\n"));
@@ -233,9 +233,14 @@ pub fn ambient() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
+/// What is added to the system prompt of an agent with these settings; empty where that is nothing.
+#[must_use]
+pub fn added_system_prompt(agent: &Agent, settings: &Settings) -> String {
+    system(&settings.values.agent, !matches!(agent, Agent::Custom(_)))
+}
+
 /// What is added to the agent's system prompt. A command of the user's is not asked for a status block.
-fn system(state: &RunState, known: bool) -> String {
-    let settings = &state.settings.shown().values.agent;
+fn system(settings: &AgentSettings, known: bool) -> String {
     let dialect = match settings.status_block {
         StatusBlock::Loop => Some(Dialect::Loop),
         StatusBlock::Loopr => Some(Dialect::Loopr),

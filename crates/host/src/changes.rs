@@ -273,6 +273,7 @@ fn added(key: &'static Key, more: &str, state: &RunState, form: ChangeForm) -> R
         Kind::SizeOrUnlimited
         | Kind::Gates
         | Kind::Prices
+        | Kind::Failures
         | Kind::Findings
         | Kind::Switch
         | Kind::Choice(_)

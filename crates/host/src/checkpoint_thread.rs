@@ -11,7 +11,7 @@ use loop_core::ids::OrderId;
 use loop_core::run::{Answer, CheckpointName, CheckpointReport, Order, RunState};
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::checkpoint::{CheckpointContext, CheckpointError, RunCheckpoints};
+use crate::checkpoint::{CheckpointContext, CheckpointError, RollbackRequest, RunCheckpoints};
 use crate::fs::FolderId;
 use crate::guard::{GuardOrder, RunGuard};
 use crate::judge;
@@ -54,6 +54,7 @@ enum Work {
         to: String,
         undo: String,
         git: bool,
+        paths: Vec<String>,
     },
     Guard(GuardOrder),
     /// Without checkpoints: the first state of the workspace.
@@ -117,7 +118,9 @@ impl CheckpointWorker {
                 let record = state.guard.record().map(str::to_owned);
                 Work::Measure { from, to: newest.unwrap_or_default(), record }
             }
-            Order::Rollback { to, undo, git, .. } => Work::RollBack { to: to.clone(), undo: undo.clone(), git: *git },
+            Order::Rollback { to, undo, git, paths, .. } => {
+                Work::RollBack { to: to.clone(), undo: undo.clone(), git: *git, paths: paths.clone() }
+            }
             Order::Guard { point } => Work::Guard(GuardOrder::of(*point, state)),
             Order::CleanUp { .. }
             | Order::RunAgent { .. }
@@ -215,8 +218,9 @@ impl ThreadState {
                 guard.open(record.as_deref());
                 measure.measure(guard, checkpoints, from.as_deref(), to).map(Answer::Measurement)
             }
-            Work::RollBack { to, undo, git } => {
-                checkpoints.roll_back(to, undo, *git).map(Box::new).map(Answer::RolledBack)
+            Work::RollBack { to, undo, git, paths } => {
+                let asked = RollbackRequest { to, undo, git: *git, paths };
+                checkpoints.roll_back(&asked).map(Box::new).map(Answer::RolledBack)
             }
         });
         match done {

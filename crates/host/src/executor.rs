@@ -279,7 +279,7 @@ impl Executor {
             None if is_first => programs_of(&gate.command, self.workspace.path(), &mut self.hashes),
             None => Vec::new(),
         };
-        // What the gate uses is what a person wants.
+        // Watched only before iteration 1: what the gate opens then, no agent has chosen.
         let spec = state.spec.as_ref();
         self.watching = spec
             .filter(|_| is_first)
@@ -310,7 +310,7 @@ impl Executor {
         let newest = state.checkpoints.newest()?.to_owned();
         let commands = state.gates.required().map(|gate| gate.spec().command.clone()).collect();
         let gate_files = [state.guard.learned(), state.guard.left()].concat();
-        let permitted = Permitted::of(state);
+        let permitted = Permitted::of(state, &self.run.path);
         let context = self.run.checkpoints(spec);
         Some(Box::new(ChangesSinceStart { context, newest, commands, gate_files, permitted }))
     }
@@ -453,6 +453,11 @@ impl Executor {
             if let Some(used) = watch.map(BaselineWatch::finish) {
                 let gap = used.gap.map(|gap| format!("not all files that the gate opens are known: {}", gap.words()));
                 events.extend(gap.map(message));
+                let more = (used.more > 0).then(|| {
+                    let (protected, more) = (used.files.len(), used.more);
+                    format!("the gate uses {more} files more than the {protected} that are protected; changes of these are named")
+                });
+                events.extend(more.map(message));
                 if let Answer::GateEnded(report) = &mut answer {
                     report.used = Some(Box::new(used));
                 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use loop_core::settings::SettingsError;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::journal::{JournalError, ReadError};
 use crate::paths::{HomeError, text_of};
@@ -12,7 +12,7 @@ use crate::settings_files::{FilesError, USER_FILE};
 use crate::workspace::WorkspaceError;
 
 /// Who has to act. It picks the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefusalKind {
     /// The call or the setup is wrong. Nothing was made.
     #[serde(rename = "wrong_call")]
@@ -26,7 +26,7 @@ pub enum RefusalKind {
 }
 
 /// A refusal with its reasons and with what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchRefusal {
     pub kind: RefusalKind,
     /// What is wrong.

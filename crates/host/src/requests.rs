@@ -47,10 +47,11 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts) -> Re
         return Err("the loop has ended".to_owned());
     }
     let request = match &call.ask {
+        Ask::Stop => Ok(Request::Stop),
         Ask::Pause => Ok(Request::Pause),
         Ask::Resume => Ok(Request::Resume),
         Ask::Cancel => Ok(Request::Cancel),
-        Ask::Inject { text, keep } => inject(text, *keep, state, texts),
+        Ask::Inject { text, keep } => inject(text, *keep, state, texts).map(Request::Inject),
         Ask::Set(changes) => set(changes, state),
         Ask::Checkpoint { .. } | Ask::Rollback(_) | Ask::CancelRollback if !state.has_checkpoints() => {
             Err("this loop keeps no checkpoints (--checkpoint none)".to_owned())
@@ -98,7 +99,7 @@ fn checkpoint(name: Option<&str>, state: &RunState) -> Result<Request, String> {
     Ok(Request::Checkpoint { name: name.to_owned() })
 }
 
-fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Result<Request, String> {
+fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Result<Injected, String> {
     if words.trim().is_empty() {
         return Err("the text is empty".to_owned());
     }
@@ -118,7 +119,7 @@ fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Resul
     let number = state.prompt.injections().newest + 1;
     let file = write(&texts.folder, number, words).map_err(|error| format!("it cannot be stored: {error}"))?;
     texts.files.push(file);
-    Ok(Request::Inject(Injected { number, bytes, keep }))
+    Ok(Injected { number, bytes, keep })
 }
 
 /// A text for the next prompt of a run that no process drives: checked, and safe on disk when this returns. The caller
@@ -126,11 +127,11 @@ fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Resul
 ///
 /// # Errors
 /// Why the text is refused.
-pub(crate) fn injection(folder: &RunFolder, state: &RunState, text: &str, keep: bool) -> Result<Request, String> {
+pub(crate) fn injection(folder: &RunFolder, state: &RunState, text: &str, keep: bool) -> Result<Injected, String> {
     let mut texts = Texts::new(folder);
-    let request = inject(text, keep, state, &mut texts)?;
+    let injected = inject(text, keep, state, &mut texts)?;
     texts.sync().map_err(|error| format!("it cannot be stored: {error}"))?;
-    Ok(request)
+    Ok(injected)
 }
 
 fn write(folder: &RunFolder, number: u32, text: &str) -> io::Result<File> {

@@ -1,7 +1,10 @@
-//! The terminal: whether a write would wait, whether a line was typed, how wide it is.
-use std::os::fd::AsFd;
+//! The terminal: whether a write would wait, whether a line or a key was typed, how wide it is.
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// So much can be written to a pipe without waiting once it can take anything.
 pub const PIECE_BYTES_MAX: usize = 4096;
@@ -32,6 +35,49 @@ pub fn line_is_there(terminal: impl AsFd) -> bool {
     let ready = poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0);
     ready
         && rustix::io::read(terminal, &mut bytes).is_ok_and(|count| bytes.iter().take(count).any(|byte| *byte == b'\n'))
+}
+
+/// Reads single keys of a terminal without showing them. Ctrl-C stays a signal. The terminal is as it was when this is
+/// dropped.
+#[derive(Debug)]
+pub struct KeyInput {
+    terminal: OwnedFd,
+    before: Termios,
+}
+
+impl KeyInput {
+    /// Begins to read keys.
+    ///
+    /// # Errors
+    /// When it is no terminal, or this process is in the background: the terminal would stop it.
+    pub fn begin(terminal: impl AsFd) -> io::Result<Self> {
+        let terminal = terminal.as_fd().try_clone_to_owned()?;
+        if !is_ours(&terminal) {
+            return Err(io::Error::other("in the background"));
+        }
+        let before = tcgetattr(&terminal)?;
+        let mut keys = before.clone();
+        keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        tcsetattr(&terminal, OptionalActions::Now, &keys)?;
+        Ok(Self { terminal, before })
+    }
+
+    /// The next key, where one is typed in this time. A signal ends the wait.
+    #[must_use]
+    pub fn next_within(&self, most: Duration) -> Option<u8> {
+        let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
+        let most = Timespec { tv_sec: i64::try_from(most.as_secs()).ok()?, tv_nsec: most.subsec_nanos().into() };
+        let ready = poll(&mut fds, Some(&most)).is_ok_and(|count| count > 0);
+        let mut byte = [0_u8; 1];
+        let read = ready && rustix::io::read(&self.terminal, &mut byte).is_ok_and(|count| count == 1);
+        read.then_some(byte[0])
+    }
+}
+
+impl Drop for KeyInput {
+    fn drop(&mut self) {
+        tcsetattr(&self.terminal, OptionalActions::Now, &self.before).ok();
+    }
 }
 
 /// How many lines fit on the screen of a terminal; none if it is no terminal or does not say.

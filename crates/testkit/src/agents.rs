@@ -34,6 +34,18 @@ pub enum RealAgent {
     Aider,
     /// `claude-agent-acp` with a key.
     ClaudeAcp,
+    /// `codex-acp`, with the configuration of codex.
+    CodexAcp,
+    /// `copilot` with a provider of its own, and without GitHub.
+    Copilot,
+    /// `grok` with a model of its own in its configuration.
+    Grok,
+    /// `kimi` with a provider of its own in its configuration.
+    Kimi,
+    /// `goose` with a provider that speaks Chat Completions.
+    Goose,
+    /// `pi` with a provider of its own in its configuration.
+    Pi,
 }
 
 impl RealAgent {
@@ -49,6 +61,12 @@ impl RealAgent {
             Self::Cline => "cline",
             Self::Aider => "aider",
             Self::ClaudeAcp => "claude-agent-acp",
+            Self::CodexAcp => "codex-acp",
+            Self::Copilot => "copilot",
+            Self::Grok => "grok",
+            Self::Kimi => "kimi",
+            Self::Goose => "goose",
+            Self::Pi => "pi",
         }
     }
 }
@@ -97,6 +115,15 @@ pub fn with_real(env: TestEnv, agent: RealAgent, server: &ModelServer) -> TestEn
             claude(env, &url).with("ANTHROPIC_API_KEY", "dummy-key").with("CLAUDE_CODE_EXECUTABLE", path)
         }
         RealAgent::Codex => codex(env, &url),
+        RealAgent::CodexAcp => {
+            let path = bin("codex");
+            codex(env, &url).with("CODEX_PATH", path)
+        }
+        RealAgent::Copilot => copilot(env, &url),
+        RealAgent::Grok => grok(env, &url),
+        RealAgent::Kimi => kimi(env, &url),
+        RealAgent::Goose => goose(env, &url),
+        RealAgent::Pi => pi(env, &url),
         RealAgent::Gemini => gemini(env, &url),
         RealAgent::Opencode => opencode(env, "@ai-sdk/openai-compatible", &url),
         RealAgent::OpencodeAnthropic => opencode(env, "@ai-sdk/anthropic", &url),
@@ -193,4 +220,70 @@ fn cline(env: TestEnv, url: &str) -> TestEnv {
     let output = sign_in.output().expect("cline can be run");
     assert!(output.status.success(), "cline auth: {}", String::from_utf8_lossy(&output.stderr));
     env
+}
+
+fn copilot(env: TestEnv, url: &str) -> TestEnv {
+    env.with("COPILOT_PROVIDER_BASE_URL", format!("{url}/v1"))
+        .with("COPILOT_PROVIDER_API_KEY", "dummy-key")
+        .with("COPILOT_MODEL", "scripted-model")
+        .with("COPILOT_OFFLINE", "true")
+}
+
+fn grok(env: TestEnv, url: &str) -> TestEnv {
+    let config = format!(
+        r#"[model.scripted]
+model = "scripted-model"
+name = "scripted"
+base_url = "{url}/v1"
+api_key = "dummy-key"
+context_window = 200000
+
+[models]
+default = "scripted"
+"#
+    );
+    env.write("home/.grok/config.toml", &config);
+    env.with("XAI_API_KEY", "dummy-key")
+}
+
+fn kimi(env: TestEnv, url: &str) -> TestEnv {
+    let config = format!(
+        r#"default_model = "scripted"
+telemetry = false
+
+[providers.scripted]
+type = "openai"
+base_url = "{url}/v1"
+api_key = "dummy-key"
+
+[models.scripted]
+provider = "scripted"
+model = "scripted-model"
+max_context_size = 200000
+"#
+    );
+    env.write("home/.kimi-code/config.toml", &config);
+    env
+}
+
+fn goose(env: TestEnv, url: &str) -> TestEnv {
+    let config = "GOOSE_PROVIDER: openai\nGOOSE_MODEL: scripted-model\nextensions:\n  developer:\n    enabled: true\n    \
+        type: builtin\n    name: developer\n    timeout: 300\n    bundled: true\n";
+    env.write("home/.config/goose/config.yaml", config);
+    env.with("OPENAI_HOST", url).with("OPENAI_API_KEY", "dummy-key").with("GOOSE_DISABLE_KEYRING", "1")
+}
+
+fn pi(env: TestEnv, url: &str) -> TestEnv {
+    let model = json!({
+        "id": "scripted-model", "name": "scripted", "reasoning": false, "input": ["text"],
+        "cost": {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75},
+        "contextWindow": 200_000, "maxTokens": 8192,
+    });
+    let provider =
+        json!({"baseUrl": format!("{url}/v1"), "apiKey": "dummy-key", "api": "openai-completions", "models": [model]});
+    env.write("home/.pi/agent/models.json", &json!({"providers": {"scripted": provider}}).to_string());
+    let settings =
+        json!({"defaultProvider": "scripted", "defaultModel": "scripted-model", "retry": {"enabled": false}});
+    env.write("home/.pi/agent/settings.json", &settings.to_string());
+    env.with("PI_OFFLINE", "1")
 }

@@ -108,6 +108,7 @@ impl Ran {
             !(letter.is_ascii_alphanumeric() || letter == '-' || letter == ':' || letter == '.')
         });
         let text: String = words.map(same_word).collect();
+        let text = same_minutes(&text);
         text.lines()
             .map(|line| same_size(line) + if text.ends_with('\n') || !text.ends_with(line) { "\n" } else { "" })
             .collect()
@@ -127,6 +128,29 @@ fn same_size(line: &str) -> String {
         Some((before, _)) => format!("{before}\"bytes\": $BYTES"),
         None => line.to_owned(),
     }
+}
+
+/// `2026-12-17 14:30`, in the time of this place.
+fn same_minutes(text: &str) -> String {
+    const FORM: &[u8] = b"0000-00-00 00:00";
+    let fits = |piece: &str| {
+        let digits = |byte: u8| if byte.is_ascii_digit() { b'0' } else { byte };
+        piece.bytes().map(digits).eq(FORM.iter().copied())
+    };
+    let (mut same, mut rest) = (String::new(), text);
+    while let Some(letter) = rest.chars().next() {
+        match rest.get(..FORM.len()).filter(|piece| fits(piece)) {
+            Some(_) => {
+                same.push_str("$MOMENT");
+                rest = &rest[FORM.len()..];
+            }
+            None => {
+                same.push(letter);
+                rest = &rest[letter.len_utf8()..];
+            }
+        }
+    }
+    same
 }
 
 fn same_word(piece: &str) -> String {

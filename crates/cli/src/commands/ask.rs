@@ -9,6 +9,7 @@ use loop_host::control::call;
 use loop_host::index;
 use loop_host::launch::RequestOutcome;
 use loop_host::paths::path_of;
+use loop_host::process::is_suspended;
 use loop_host::run_folder::RunFolder;
 use loop_host::signals::Signals;
 
@@ -30,6 +31,11 @@ pub(crate) fn ask(folder: &RunFolder, ask: Ask, by: &str) -> Result<u64, Command
         return Err(CommandError::new(Kind::Wrong, format!("another command works on loop {} right now", folder.id))
             .because("one at a time")
             .hint("try again in a moment"));
+    }
+    if is_suspended(holder.pid) {
+        return Err(CommandError::new(Kind::Silent, format!("loop {} is suspended", folder.id))
+            .because("it was stopped in its terminal (Ctrl-Z), so it cannot take a request")
+            .hint("continue it with fg in its terminal"));
     }
     let reply = call(&path_of(&holder.socket), &Call { ask, by: by.to_owned() });
     match reply.map_err(|error| CommandError::of(Kind::Silent, &error).hint(format!("loop status {}", folder.id)))? {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use clap::{Args, Subcommand};
 use loop_core::agent::shell_words::quoted;
 use loop_core::control::Ask;
-use loop_core::run::{Answer, Event, Fact, Input, Order, Request, check_name, numbered};
+use loop_core::run::{Answer, CheckpointClass, Event, Fact, Input, Order, Request, RunState, check_name, numbered};
 use loop_core::{text, time};
 use loop_host::checkpoint::{CheckpointRow, Collected, Limit, Store, collect};
 use loop_host::launch::{self, RequestOutcome};
@@ -15,8 +15,13 @@ use serde_json::json;
 use super::{ask, checkpoint_lookup};
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
+use crate::kept::{KeptCheckpoints, local_time};
 use crate::render::error::{CommandError, Kind};
-use crate::render::table::table;
+use crate::render::printer::{Loudness, text_width};
+use crate::render::table::{ShrinkingColumn, table, table_within};
+
+/// The column of a list that gets narrower where a row does not fit: the name.
+const SHRINKING: [ShrinkingColumn; 1] = [ShrinkingColumn { at: 0, least: 12 }];
 
 /// Take a checkpoint of the workspace of a loop now, running, paused or ended
 #[derive(Debug, Args)]
@@ -35,7 +40,8 @@ pub(crate) struct CheckpointArgs {
 /// What else there is to do with checkpoints.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List the checkpoints of a loop, with the git command that shows each, or the path of its snapshot
+    /// List the checkpoints of a loop, and until when each is kept; with --verbose also the git command that shows it,
+    /// or the path of its snapshot
     List {
         #[command(flatten)]
         id: IdArg,
@@ -201,11 +207,12 @@ fn unstable(folder: &RunFolder) -> Result<BTreeMap<String, Vec<String>>, Command
 
 fn list(context: &Context, id: &str, as_json: bool) -> Done {
     let folder = context.find(id)?;
-    let (place, _) = checkpoint_lookup::checkpoints_of(&folder)?;
+    let (place, state) = checkpoint_lookup::checkpoints_of(&folder)?;
     let listed = checkpoint_lookup::listed(&place)?;
+    let kept = KeptCheckpoints::in_store(&context.home, &place, &state);
     let command = |row: &CheckpointRow| {
         let store = quoted(&text_of(&place.store));
-        format!("git --git-dir {store} show --stat refs/loop/{}/{}", folder.id, row.name)
+        format!("git --git-dir {store} show --stat refs/loop/{}/{} -- files", folder.id, row.name)
     };
     let snapshot = |row: &CheckpointRow| row.snapshot.as_deref().map(text_of);
     let unstable = unstable(&folder)?;
@@ -214,6 +221,7 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
             .iter()
             .map(|row| {
                 json!({"name": row.name, "iteration": row.iteration(), "at": time::rfc3339(row.at_ms), "id": row.id.to_string(),
+                       "kept_until": kept.until(&row.name, &state).map(time::rfc3339),
                        "bytes": row.bytes, "git": command(row), "snapshot": snapshot(row),
                        "unstable": unstable.get(&row.name).cloned().unwrap_or_default()})
             })
@@ -222,20 +230,44 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
         return Ok(0);
     }
     if listed.is_empty() {
-        context.printer.answer("no checkpoint has been taken yet, or all were removed\n");
+        let why =
+            if state.phase.is_fresh() { "no checkpoint has been taken yet".to_owned() } else { kept.none_since() };
+        context.printer.answer(&format!("{why}\n"));
         return Ok(0);
     }
+    let is_verbose = context.printer.loudness == Loudness::Verbose;
     let rows: Vec<Vec<String>> = listed
         .iter()
         .map(|row| {
             let iteration = row.iteration().map_or_else(|| "-".to_owned(), |number| number.to_string());
-            let seen = snapshot(row).map_or_else(|| command(row), |path| quoted(&path));
             // What a snapshot takes only the file system knows.
             let size = if row.snapshot.is_some() { "-".to_owned() } else { text::size(row.bytes) };
             let mark = if unstable.contains_key(&row.name) { " (unstable)" } else { "" };
-            vec![format!("{}{mark}", row.name), iteration, time::rfc3339(row.at_ms), size, seen]
+            let until = kept_until(&kept, &row.name, &state);
+            let mut cells = vec![format!("{}{mark}", row.name), iteration, local_time(row.at_ms), size, until];
+            if is_verbose {
+                cells.push(snapshot(row).map_or_else(|| command(row), |path| quoted(&path)));
+            }
+            cells
         })
         .collect();
-    context.printer.answer(&table(&["NAME", "ITER", "TAKEN", "SIZE", "SHOW IT BY"], &rows));
+    let head = ["NAME", "ITER", "TAKEN", "SIZE", "KEPT UNTIL", "SHOW IT BY"];
+    if is_verbose {
+        context.printer.answer(&table(&head, &rows));
+    } else {
+        context.printer.answer(&table_within(text_width(), &SHRINKING, &head[..5], &rows));
+    }
     Ok(0)
+}
+
+/// Until when a checkpoint is kept, in a word or two.
+fn kept_until(kept: &KeptCheckpoints, name: &str, state: &RunState) -> String {
+    match (kept.until(name, state), CheckpointClass::of(name, None, state)) {
+        (Some(until), _) => local_time(until),
+        (None, CheckpointClass::Named) => "you remove it".to_owned(),
+        (None, CheckpointClass::Between | CheckpointClass::Main) if kept.times().is_none() => {
+            "the loop is over".to_owned()
+        }
+        (None, CheckpointClass::Between | CheckpointClass::Main) => "any time".to_owned(),
+    }
 }

@@ -1,11 +1,12 @@
 //! What the verbs about checkpoints share: finding the store of a loop, and the checkpoint that a word means.
 use std::sync::Arc;
 
-use loop_core::run::{RunState, meant};
+use loop_core::run::{Changes, RunState, meant};
 use loop_host::checkpoint::{self, CheckpointContext, CheckpointRow, RunCheckpoints};
 use loop_host::run_folder::RunFolder;
 
 use crate::context::read_error;
+use crate::kept::local_time;
 use crate::render::diff::brief;
 use crate::render::error::{CommandError, Kind};
 
@@ -35,37 +36,43 @@ pub(crate) fn find(folder: &RunFolder, word: &str) -> Result<(String, RunState),
     let (place, state) = checkpoints_of(folder)?;
     let listed = listed(&place)?;
     let names: Vec<String> = listed.into_iter().map(|listed| listed.name).collect();
+    let not_kept = checkpoint::kept_names(&place).map(|kept| kept.not_kept).unwrap_or_default();
+    let is_fresh = state.phase.is_fresh();
     let wrong = |why: String| {
         let mut shown = names.clone();
         let more = shown.len().saturating_sub(NAMED_MAX);
         shown.drain(..more);
-        let all = if shown.is_empty() { "there are none yet".to_owned() } else { shown.join(", ") };
         let earlier = if more > 0 { format!(" and {more} earlier ones") } else { String::new() };
-        CommandError::new(Kind::Wrong, format!("no checkpoint {word:?} of loop {}", folder.id))
-            .because(why)
-            .hint(format!("there are: {all}{earlier} (loop checkpoint list {})", folder.id))
+        let hint = match (shown.is_empty(), is_fresh) {
+            (true, true) => "none was taken yet".to_owned(),
+            (true, false) => format!("none is kept any more; what it did: loop history {}", folder.id),
+            (false, _) => {
+                format!("there are: {}{earlier} (loop checkpoint list {})", shown.join(", "), folder.id)
+            }
+        };
+        CommandError::new(Kind::Wrong, format!("no checkpoint {word:?} of loop {}", folder.id)).because(why).hint(hint)
     };
     let name = meant(word, &state).map_err(&wrong)?;
     if !names.contains(&name) {
-        let why = if state.phase.is_fresh() {
-            "the first one is being taken"
-        } else {
-            "it was never taken, or is not kept any more"
+        let why = match not_kept.get(&name) {
+            Some(since) => format!("{name} is not kept any more since {}", local_time(*since)),
+            None if is_fresh => "the first one is being taken".to_owned(),
+            None => "it was never taken, or is not kept any more".to_owned(),
         };
-        return Err(wrong(why.to_owned()));
+        return Err(wrong(why));
     }
     Ok((name, state))
 }
 
 /// What a whole loop changed, in brief; empty where that is not known.
 pub(crate) fn changes_of(folder: &RunFolder, state: &RunState) -> String {
-    let (Some(spec), Some(newest)) =
-        (state.spec.as_ref().filter(|spec| spec.has_checkpoints()), &state.checkpoints.newest())
-    else {
-        return String::new();
-    };
-    let measured = RunCheckpoints::open(folder.checkpoints(spec), Arc::default())
-        .ok()
-        .and_then(|keeper| keeper.measure(Some("initial"), newest).ok());
-    measured.and_then(|measured| measured.changes).map_or_else(String::new, brief)
+    total_changes(folder, state).map_or_else(String::new, brief)
+}
+
+/// What a whole loop changed; none where that is not known.
+pub(crate) fn total_changes(folder: &RunFolder, state: &RunState) -> Option<Changes> {
+    let spec = state.spec.as_ref().filter(|spec| spec.has_checkpoints())?;
+    let newest = state.checkpoints.newest()?;
+    let keeper = RunCheckpoints::open(folder.checkpoints(spec), Arc::default()).ok()?;
+    keeper.measure(Some("initial"), newest).ok()?.changes
 }

@@ -1,6 +1,7 @@
 //! `loop history --diff`: which two checkpoints are meant, and what differs between them.
 use std::io::{self, Write};
 
+use loop_core::run::iteration_of;
 use loop_host::checkpoint::Comparison;
 use loop_host::checkpoint::diff::{Bounds, PatchPiece};
 use loop_host::run_folder::RunFolder;
@@ -53,6 +54,27 @@ pub(crate) fn run(context: &Context, folder: &RunFolder, words: &str, manner: Ma
     shown.map_err(|error| unreadable(&error)).map(|()| 0)
 }
 
+/// What a whole loop changed, as a patch without colours; none where it is longer than `most` bytes.
+pub(crate) fn whole_patch(folder: &RunFolder, most: usize) -> Result<Option<String>, CommandError> {
+    let (place, state) = checkpoint_lookup::checkpoints_of(folder)?;
+    let newest = state.checkpoints.newest().unwrap_or(INITIAL);
+    let comparison = Comparison::open(&place, INITIAL, newest).map_err(|error| unreadable(&error))?;
+    let bounds = Bounds::default();
+    let difference = comparison.changes(&bounds).map_err(|error| unreadable(&error))?;
+    let mut patch = String::new();
+    let mut too_long = false;
+    let written = comparison.patch(&difference, &bounds, &mut |_, bytes: &[u8]| {
+        patch.push_str(&show::visible(bytes));
+        too_long = patch.len() > most;
+        if too_long { Err(io::Error::other("too long")) } else { Ok(()) }
+    });
+    match written {
+        _ if too_long => Ok(None),
+        Ok(()) => Ok(Some(patch)),
+        Err(error) => Err(unreadable(&error)),
+    }
+}
+
 /// Whether an agent worked between two checkpoints, as far as their names tell.
 fn is_by_agent(from: &str, to: &str) -> bool {
     to.strip_suffix('+') != Some(from)
@@ -70,7 +92,7 @@ fn points_of(folder: &RunFolder, words: &str) -> Result<(Comparison, String, Str
     Ok((comparison, from, to))
 }
 
-/// The words for the two checkpoints.
+/// The words for the two checkpoints. No words mean the whole change.
 fn meant(folder: &RunFolder, words: &str) -> Result<(String, String), CommandError> {
     let wrong = |why: &str| CommandError::new(Kind::Wrong, format!("--diff cannot be {words:?}")).because(why);
     if let Some((from, to)) = words.split_once("..") {
@@ -80,6 +102,9 @@ fn meant(folder: &RunFolder, words: &str) -> Result<(String, String), CommandErr
     if let Some(before) = words.strip_suffix('+').filter(|before| !before.is_empty()) {
         return Ok((before.to_owned(), words.to_owned()));
     }
+    if words.is_empty() {
+        return whole(folder);
+    }
     let number = words.parse::<u32>().ok().filter(|number| *number > 0);
     let number = number.ok_or_else(|| wrong("alone it is the number of an iteration; two checkpoints are A..B"))?;
     let (_, history) = history::read(folder)?;
@@ -87,6 +112,17 @@ fn meant(folder: &RunFolder, words: &str) -> Result<(String, String), CommandErr
     // After a rollback the one before is not the one with the number before.
     let before = row.and_then(|row| row.before.clone());
     Ok((before.unwrap_or_else(|| INITIAL.to_owned()), number.to_string()))
+}
+
+/// The first state of a loop and the last: where it was rolled back to its beginning, what its last iteration left.
+fn whole(folder: &RunFolder) -> Result<(String, String), CommandError> {
+    let (place, state) = checkpoint_lookup::checkpoints_of(folder)?;
+    let newest = state.checkpoints.newest().filter(|newest| *newest != INITIAL).map(str::to_owned);
+    let last = || {
+        let names: Vec<String> = checkpoint_lookup::listed(&place).ok()?.into_iter().map(|row| row.name).collect();
+        names.into_iter().filter(|name| iteration_of(name).is_some()).max_by_key(|name| iteration_of(name))
+    };
+    Ok((INITIAL.to_owned(), newest.or_else(last).unwrap_or_else(|| INITIAL.to_owned())))
 }
 
 fn unreadable(error: &io::Error) -> CommandError {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Parser;
 use loop_core::agent::shell_words::quoted;
 use loop_core::view::History;
+use loop_host::agents::first_installed;
 
 use super::{history, start};
 use crate::args::{Cli, Verb};
@@ -61,9 +62,10 @@ pub(crate) fn run(context: &Context) -> Done {
     context.printer.progress(&format!(
         "\nNow with your own project and agent:\n\
          \x20 cd your-project\n\
-         \x20 loop start \"what you want\" --promise \"the command that shows it is done\" --agent claude\n\
+         \x20 loop start \"what you want\" --promise \"the command that shows it is done\" --agent {}\n\
          \x20 loop agents        which agents are installed here\n\
          \x20 rm -r {}\n",
+        first_installed().unwrap_or("claude"),
         quoted(&shown)
     ));
     Ok(driven.exit_code())

@@ -1,11 +1,12 @@
 //! `loop start --dry-run`: what would happen, at the price of one run of the promise.
-use loop_core::agent::AgentCommand;
 use loop_core::agent::shell_words::quoted;
+use loop_core::agent::{AgentCommand, Stdin, SystemBy};
 use loop_core::policy::gate::Verdict;
-use loop_core::prompt::{GateSaid, Material, compose};
+use loop_core::prompt::{Claiming, GateSaid, Material, compose};
 use loop_core::settings::{GateSpec, Key, PROMISE, Settings, keys};
 use loop_core::text;
 use loop_core::time;
+use loop_host::attempt::added_system_prompt;
 use loop_host::gate::{Rehearsal, rehearse};
 use loop_host::launch::{self, Prepared};
 use serde_json::json;
@@ -49,7 +50,10 @@ pub(crate) fn run(context: &Context, prepared: &Prepared, as_json: bool) -> Done
         let what = if settings.gates.len() == 1 { "the promise passes" } else { "the gates pass" };
         format!("\n{what} already: no iteration would be run\n")
     } else {
-        format!("\nthe first prompt:\n\n{}", text::clean(prompt.as_bytes()))
+        let system = system(prepared).map_or_else(String::new, |system| {
+            format!("\nadded to its system prompt:\n\n{}\n", text::clean(system.as_bytes()))
+        });
+        format!("{system}\nthe first prompt:\n\n{}", text::clean(prompt.as_bytes()))
     });
     Ok(0)
 }
@@ -57,7 +61,11 @@ pub(crate) fn run(context: &Context, prepared: &Prepared, as_json: bool) -> Done
 fn plan(prepared: &Prepared, settings: &Settings) -> String {
     let resolved = &settings.resolved;
     let origin = |key: &Key| resolved.origin(key).map(ToString::to_string).unwrap_or_default();
-    let mut told = String::from("dry run: nothing is started but the promise, once\n");
+    let mut told = String::from(match settings.gates.len() {
+        0 => "dry run: nothing is started\n",
+        1 => "dry run: nothing is started but the promise, once\n",
+        _ => "dry run: nothing is started but the gates, once each\n",
+    });
     let mut line = |name: &str, value: &str| told.push_str(&format!("  {name:<15}{value}\n"));
     line("workspace", &prepared.place.path);
     line("agent", &format!("{} ({})", settings.agent, origin(keys::agent())));
@@ -90,14 +98,15 @@ fn call(prepared: &Prepared) -> AgentCommand {
 }
 
 fn argv(prepared: &Prepared, settings: &Settings) -> String {
-    let words: Vec<String> = call(prepared).argv.iter().map(|word| text::escaped(&quoted(word))).collect();
+    let call = call(prepared);
+    let words: Vec<String> = call.argv.iter().map(|word| text::escaped(&quoted(word))).collect();
     let origin = settings.resolved.origin(keys::agent_cmd()).map(ToString::to_string).unwrap_or_default();
-    let how = if settings.agent == "custom" {
-        format!(" ({origin}), prompt on stdin")
-    } else {
-        ", prompt on stdin or by file".to_owned()
+    let origin = if settings.agent == "custom" { format!(" ({origin})") } else { String::new() };
+    let way = match call.stdin {
+        Stdin::Prompt => "prompt on stdin",
+        Stdin::Nothing => "prompt by file",
     };
-    format!("{}{how}", words.join(" "))
+    format!("{}{origin}, {way}", words.join(" "))
 }
 
 fn prompt(prepared: &Prepared, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -> String {
@@ -110,14 +119,31 @@ fn prompt(prepared: &Prepared, settings: &Settings, seen: &[(&GateSpec, Rehearsa
         stderr: seen.stderr.clone(),
         stdout: seen.stdout.clone(),
     };
-    compose(&Material {
+    let claiming = settings.gates.is_empty().then(|| Claiming {
+        times: settings.completion_threshold,
+        tag: settings.values.gate.completion_promise.as_deref().unwrap_or_default(),
+    });
+    let mut prompt = compose(&Material {
         goal: &prepared.goal,
         inject: &prepared.inject,
         gates: seen.iter().map(said).collect(),
         iteration: 1,
         iterations_max: settings.values.limits.max_iterations,
+        claiming,
         ..Material::default()
-    })
+    });
+    let system = added_system_prompt(&prepared.agent.agent, settings);
+    if prepared.agent.agent.system() == SystemBy::Prompt && !system.is_empty() {
+        prompt.push_str(&format!("\n{system}\n"));
+    }
+    prompt
+}
+
+/// What is added to the system prompt itself; none where it stands in the prompt, or where there is nothing.
+fn system(prepared: &Prepared) -> Option<String> {
+    let agent = &prepared.agent.agent;
+    let system = added_system_prompt(agent, &prepared.settings);
+    (agent.system() != SystemBy::Prompt && !system.is_empty()).then_some(system)
 }
 
 fn as_value(prepared: &Prepared, seen: &[(&GateSpec, Rehearsal)], prompt: &str) -> serde_json::Value {
@@ -129,5 +155,6 @@ fn as_value(prepared: &Prepared, seen: &[(&GateSpec, Rehearsal)], prompt: &str) 
         "version": 1, "dry_run": true, "workspace": prepared.place.path,
         "argv": call(prepared).argv, "settings": prepared.settings.resolved,
         "warnings": prepared.warnings, "hidden_gates": prepared.hidden.len(), "baseline": baseline, "prompt": prompt,
+        "system_prompt": system(prepared),
     })
 }

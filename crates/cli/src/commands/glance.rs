@@ -1,10 +1,12 @@
 //! `loop` alone: what runs, what ended lately, and the likely next command.
 use loop_core::run::{Outcome, Status};
 use loop_core::view::Row;
+use loop_host::agents::first_installed;
 use loop_host::run_folder;
 
 use super::status::{lately, rows, rows_table};
 use crate::context::{Context, Done, runs_error};
+use crate::render::summary;
 
 /// A glance is short.
 const ROWS_MAX: usize = 10;
@@ -18,12 +20,20 @@ pub(crate) fn run(context: &Context) -> Done {
         let rest = if more > 0 { format!("and {more} more: loop list\n") } else { String::new() };
         context.printer.answer(&format!("{}{rest}\n", rows_table(some)));
     }
-    context.printer.answer(&next(&shown, any));
+    let some = &shown[..shown.len().min(ROWS_MAX)];
+    context.printer.answer(&next(context, some, any));
     Ok(0)
 }
 
-fn next(shown: &[Row], any: bool) -> String {
-    let find = |statuses: &[Status]| shown.iter().find(|row| statuses.contains(&row.status));
+/// The likely next commands, for one of the loops that are shown.
+fn next(context: &Context, shown: &[Row], any: bool) -> String {
+    // The folder of an older one may have been finished by a newer one.
+    let is_left =
+        |at: usize, row: &Row| shown.iter().take(at).all(|newer| newer.workspace != row.workspace || !newer.is_done());
+    let find = |statuses: &[Status]| {
+        let fits = |(at, row): &(usize, &Row)| statuses.contains(&row.status) && is_left(*at, row);
+        shown.iter().enumerate().find(fits).map(|(_, row)| row)
+    };
     let lines: Vec<String> = if let Some(row) = find(&[Status::Running, Status::Waiting]) {
         vec![format!("watch:     loop status {} --watch", row.id), format!("history:   loop history {}", row.id)]
     } else if let Some(row) = find(&[Status::Crashed, Status::Paused]) {
@@ -34,20 +44,31 @@ fn next(shown: &[Row], any: bool) -> String {
             format!("accept:    loop accept {}   (when you have looked at it)", row.id),
         ]
     } else if let Some(row) = find(&[Status::Failed]) {
-        vec![
-            format!("next:      loop resume {} -n +5", row.id),
-            format!("why:       loop history {} --verbose", row.id),
-        ]
+        vec![format!("next:      {}", resume(context, row)), format!("why:       loop history {} --verbose", row.id)]
     } else if let Some(row) = find(&[Status::Completed]) {
-        vec![format!("details:   loop history {}", row.id), start_line()]
+        vec![format!("details:   loop history {}", row.id), format!("start one: {}", start_line())]
     } else if any {
-        vec![start_line(), "all loops: loop list".to_owned()]
+        vec![format!("start one: {}", start_line()), "all loops: loop list".to_owned()]
     } else {
-        vec!["see one work:  loop demo".to_owned(), start_line(), "all commands:  loop --help".to_owned()]
+        vec![
+            "see one work:  loop demo".to_owned(),
+            format!("start one:     {}", start_line()),
+            "all commands:  loop --help".to_owned(),
+        ]
     };
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-fn start_line() -> String {
-    "start one: loop start \"fix the failing tests\" --promise \"npm test\" --agent claude".to_owned()
+/// The command that the end of the loop named, too.
+fn resume(context: &Context, row: &Row) -> String {
+    let state = context.find(&row.id).ok().and_then(|folder| Some(loop_host::journal::read(&folder.path).ok()?.fold()));
+    state.map_or_else(|| format!("loop resume {}", row.id), |state| summary::next_command(&state, &row.id))
+}
+
+/// A command to start with, by an agent that is installed here.
+pub(crate) fn start_line() -> String {
+    let agent = first_installed();
+    let remark = if agent.is_none() { "   (no agent is installed here yet: loop agents)" } else { "" };
+    let agent = agent.unwrap_or("claude");
+    format!("loop start \"fix the failing tests\" --promise \"npm test\" --agent {agent}{remark}")
 }

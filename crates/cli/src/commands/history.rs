@@ -29,8 +29,9 @@ pub(crate) struct HistoryArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Show what iteration N changed; A..B: what differs between two checkpoints (initial, a number, N+ or a name)
-    #[arg(long, value_name = "N|A..B")]
+    /// Show all that the loop changed; N: what iteration N changed; A..B: what differs between two checkpoints (initial,
+    /// a number, N+ or a name)
+    #[arg(long, value_name = "N|A..B", num_args = 0..=1, default_missing_value = "")]
     diff: Option<String>,
     /// Show the events of the session and of the breaker, the newest 50 of each
     #[arg(long, conflicts_with = "diff")]
@@ -127,13 +128,17 @@ fn table_text(history: &History, printer: Printer) -> String {
         text.push_str(if history.is_over() { "no iteration was needed\n" } else { "no iteration has begun yet\n" });
         return text;
     }
-    let rows: Vec<Vec<String>> = history.iterations.iter().map(row).collect();
-    let table = table(&["ITER", "CHECKPOINT", "PROMISE", "DURATION", "CHANGES", "OUTCOME"], &rows);
+    let has_cost = history.iterations.iter().any(|row| row.usage.cost_usd.is_some());
+    let rows: Vec<Vec<String>> = history.iterations.iter().map(|one| row(one, has_cost)).collect();
+    let mut head = vec!["ITER", "CHECKPOINT", "PROMISE", "DURATION", "CHANGES"];
+    head.extend(has_cost.then_some("COST"));
+    head.push("OUTCOME");
+    let table = table(&head, &rows);
     text.push_str(&table.replace("PASS ✓", &printer.paint(Paint::Good, "PASS ✓")));
     text
 }
 
-fn row(row: &IterationRow) -> Vec<String> {
+fn row(row: &IterationRow, has_cost: bool) -> Vec<String> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -150,14 +155,17 @@ fn row(row: &IterationRow) -> Vec<String> {
         (count, true) => format!(" ({count} attempts)"),
         (count, false) => format!(" ({count} attempts: {})", failures.join(", ")),
     };
-    vec![
+    let mut cells = vec![
         row.iteration.to_string(),
         row.checkpoint.clone().unwrap_or_else(|| "-".to_owned()),
         promise(row.promise).to_owned(),
         duration,
         changes(row),
-        format!("{}{attempts}", row.outcome.name()),
-    ]
+    ];
+    let cost = row.usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"));
+    cells.extend(has_cost.then_some(cost));
+    cells.push(format!("{}{attempts}", row.outcome.name()));
+    cells
 }
 
 fn promise(verdict: Option<Verdict>) -> &'static str {
@@ -191,10 +199,11 @@ fn beside(history: &History, id: &str) -> String {
         }
     }
     for back in &history.rollbacks {
-        lines.push_str(&format!(
-            "after iteration {}: rolled back to {} (before it: {})\n",
-            back.after_iteration, back.to, back.undo
-        ));
+        let what = match back.paths.is_empty() {
+            true => format!("rolled back to {}", back.to),
+            false => format!("{} restored from {}", text::one_line(&back.paths.join(", "), 200), back.to),
+        };
+        lines.push_str(&format!("after iteration {}: {what} (before it: {})\n", back.after_iteration, back.undo));
     }
     for restored in &history.restored {
         lines.push_str(&format!("restored: {}\n", text::one_line(&restored.words(), 300)));

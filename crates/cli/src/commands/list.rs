@@ -3,16 +3,20 @@ use clap::Args;
 use loop_core::run::Status;
 use loop_core::text::{self, nearest};
 use loop_core::view::{Listing, Row};
+use loop_host::paths::text_of;
 use loop_host::{clock, index};
 
-use super::status::{rows, rows_and};
+use super::status::rows;
 use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
+use crate::render::moment;
+use crate::render::printer::{Loudness, text_width};
+use crate::render::table::{ShrinkingColumn, table_within};
 
 /// So many loops that cannot be read are named.
 const UNREADABLE_NAMED_MAX: usize = 5;
 
-/// List all loops, the newest first
+/// List all loops: those of this folder first, then the newest first
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Only those with this status; failed means failed and crashed
@@ -66,7 +70,8 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     } else if rows.is_empty() {
         context.printer.answer("no loops\nsee one work:  loop demo\n");
     } else {
-        context.printer.answer(&with_sizes(&rows));
+        let verbose = context.printer.loudness == Loudness::Verbose;
+        context.printer.answer(&listing(rows, verbose));
     }
     for line in unreadable.iter().take(UNREADABLE_NAMED_MAX) {
         context.printer.progress(&format!("{line}\n"));
@@ -78,12 +83,38 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     Ok(0)
 }
 
-/// The table of status with what each takes on disk.
-fn with_sizes(rows: &[Row]) -> String {
-    let thinned = |row: &Row| if row.thinned { " (thinned)" } else { "" };
-    let size =
-        |row: &Row| row.bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{}{}", text::size(bytes), thinned(row)));
-    rows_and(rows, "SIZE", &size)
+/// The columns that get narrower where a row does not fit: the task, the folder, then what qualifies a status.
+const SHRINKING: [ShrinkingColumn; 3] =
+    [ShrinkingColumn { at: 3, least: 16 }, ShrinkingColumn { at: 4, least: 12 }, ShrinkingColumn { at: 1, least: 24 }];
+
+/// One line for each loop: those of this folder first, then the newest first.
+fn listing(mut rows: Vec<Row>, verbose: bool) -> String {
+    let here = std::env::current_dir().map(|folder| text_of(&folder)).unwrap_or_default();
+    rows.sort_by_key(|row| row.workspace != here);
+    let now_ms = clock::now().wall_ms;
+    let mut head = vec!["ID", "STATUS", "ITER", "TASK", "FOLDER", "AGENT", "COST", "STARTED"];
+    head.extend(verbose.then_some("SIZE"));
+    let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, &here, now_ms, verbose)).collect();
+    table_within(text_width(), &SHRINKING, &head, &cells)
+}
+
+fn cells(row: &Row, here: &str, now_ms: u64, verbose: bool) -> Vec<String> {
+    let folder = row.workspace.rsplit('/').next().unwrap_or_default();
+    let folder = if row.workspace == here { "." } else { folder };
+    let mut cells = vec![
+        row.id.clone(),
+        row.status_words(),
+        row.progress(),
+        text::escaped_head(&row.goal, 60),
+        text::escaped_head(folder, 32),
+        row.agent.clone(),
+        row.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}")),
+        moment::ago_brief(&row.started_at, now_ms),
+    ];
+    let thinned = if row.thinned { " (thinned)" } else { "" };
+    let size = row.bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{}{thinned}", text::size(bytes)));
+    cells.extend(verbose.then_some(size));
+    cells
 }
 
 /// A moment as people say it, in milliseconds since 1970.

@@ -5,6 +5,7 @@ use loop_core::settings::Profile;
 use loop_core::view::{LooprExitReason, LooprFold, LooprStatus};
 use loop_host::index;
 use loop_host::paths::text_of;
+use serde_json::json;
 
 use super::loopr::{RootArg, root};
 use crate::context::{Context, Done, read_error, runs_error};
@@ -25,7 +26,9 @@ pub(super) fn run(context: &Context, args: &LooprStatusArgs) -> Done {
     let found = newest(context, &real)?;
     let text = match (&found, args.json) {
         (_, true) => {
-            let status = found.as_ref().map(|(_, status)| status);
+            let status = found.as_ref().map(|(_, status)| serde_json::to_value(status).unwrap_or_default());
+            // The same fields, where nothing ran yet.
+            let status = status.unwrap_or_else(|| json!({"state": null, "iteration": 0, "exit_reason": null}));
             serde_json::to_string_pretty(&status).unwrap_or_default() + "\n"
         }
         (None, false) => format!("no loop of loopr was run in {real}\n"),

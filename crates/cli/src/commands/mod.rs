@@ -14,6 +14,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod container_exec;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod dry_run;
 pub(crate) mod glance;
@@ -22,9 +23,11 @@ pub(crate) mod inject;
 pub(crate) mod list;
 pub(crate) mod loopr;
 mod loopr_status;
+mod output_file;
 pub(crate) mod pause;
 pub(crate) mod proof;
 pub(crate) mod prune;
+pub(crate) mod report;
 pub(crate) mod reset;
 pub(crate) mod resume;
 pub(crate) mod rm;
@@ -33,6 +36,8 @@ pub(crate) mod set;
 pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod status_detail;
+pub(crate) mod stop;
+pub(crate) mod usage;
 pub(crate) mod verify;
 mod verify_proof;
 pub(crate) mod watch;
@@ -43,6 +48,8 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
+
+use loop_host::agents::first_installed;
 
 use crate::args::{Cli, Verb};
 use crate::context::{Context, Done};
@@ -59,7 +66,9 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            Printer::new(Loudness::Normal).answer(&error.render().to_string());
+            // The examples name an agent that is installed here.
+            let agent = format!("--agent {}", first_installed().unwrap_or("claude"));
+            Printer::new(Loudness::Normal).answer(&error.render().to_string().replace("--agent claude", &agent));
             return ExitCode::SUCCESS;
         }
         Err(error) => return from_clap(&error, &Cli::command()).show(),
@@ -96,7 +105,11 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Status(args)) => status::run(&context, &args),
         Some(Verb::List(args)) => list::run(&context, &args),
         Some(Verb::History(args)) => history::run(&context, &args),
+        Some(Verb::Diff(args)) => diff::run(&context, &args),
+        Some(Verb::Report(args)) => report::run(&context, &args),
+        Some(Verb::Usage(args)) => usage::run(&context, &args),
         Some(Verb::Resume(args)) => resume::run(&context, &args),
+        Some(Verb::Stop(args)) => stop::run(&context, &args),
         Some(Verb::Pause(args)) => pause::run(&context, &args),
         Some(Verb::Cancel(args)) => cancel::run(&context, &args),
         Some(Verb::Inject(args)) => inject::run(&context, &args),
@@ -127,7 +140,10 @@ fn looks_at_loops(verb: &Verb) -> bool {
         Verb::Status(_)
         | Verb::List(_)
         | Verb::History(_)
+        | Verb::Diff(_)
+        | Verb::Report(_)
         | Verb::Pause(_)
+        | Verb::Stop(_)
         | Verb::Cancel(_)
         | Verb::Inject(_)
         | Verb::Set(_)
@@ -144,6 +160,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Rm(_)
         | Verb::Prune(_)
         | Verb::Config(_)
+        | Verb::Usage(_)
         | Verb::Agents(_)
         | Verb::Completions(_)
         | Verb::Demo

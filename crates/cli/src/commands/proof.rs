@@ -6,8 +6,8 @@ use loop_core::text;
 use loop_host::attestation::{Exported, SignError, SigningKey, export, sign};
 use loop_host::checkpoint::user_git::GitUser;
 use loop_host::run_folder::RunFolder;
-use loop_host::workspace::{WorkspaceIdentity, write_own_file};
 
+use super::output_file;
 use super::worker::WhichArgs;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
@@ -101,15 +101,8 @@ fn written(
     output: &Path,
     line: &str,
 ) -> Result<(), CommandError> {
-    // An agent may have put a link where a person would write.
     let workspace = exported.workspace().unwrap_or_else(|| folder.path.clone());
-    let identity = WorkspaceIdentity::of(&workspace, None);
-    let done = std::path::absolute(output).and_then(|path| write_own_file(&identity, &path, &format!("{line}\n")));
-    done.map_err(|error| {
-        CommandError::new(Kind::Unable, format!("cannot write {}", output.display()))
-            .because(error.to_string())
-            .hint("name another file: -o FILE")
-    })?;
+    output_file::write(std::slice::from_ref(&workspace), output, &format!("{line}\n"))?;
     let shown = text::clean(output.to_string_lossy().as_bytes());
     context.printer.progress(&format!("written to {shown}; check it elsewhere: loop verify {shown}\n"));
     let inside = workspace.canonicalize().ok().zip(output.canonicalize().ok());

@@ -3,6 +3,7 @@
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::{Change, Order};
+use loop_core::view::Waiting;
 use loop_host::changes::{ChangeForm, RunActivity, check_changes};
 use loop_host::launch::{self, PreparedResume, ResumeRequest};
 use loop_host::run_folder::{RunFolder, RunsError};
@@ -12,12 +13,17 @@ use super::start::drive_and_report;
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::flags::ResumeFlags;
+use crate::render::error::{CommandError, Kind};
+use crate::render::sentences;
 
 /// Resume a loop
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     id: IdArg,
+    /// Tell the agent something in its next prompt
+    #[arg(long, value_name = "TEXT")]
+    inject: Option<String>,
     /// Print events as lines of JSON instead of a summary
     #[arg(long)]
     json: bool,
@@ -39,7 +45,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     if folder.holder().is_some() {
         return ask_it(context, args, &folder);
     }
-    let request = ResumeRequest { changes: args.changes(), by: "loop resume".to_owned() };
+    let request = ResumeRequest { changes: args.changes(), inject: args.inject.clone(), by: "loop resume".to_owned() };
     match launch::prepare_resume(folder, request, &mut context.person())? {
         PreparedResume::Run(run) => {
             let ready = launch::reopen(&context.home, *run, &mut context.person())?;
@@ -65,6 +71,15 @@ fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
             id: folder.id.clone(),
             pid: folder.holder().map_or(0, |holder| holder.pid),
         }));
+    }
+    // A limit of the loop's own does not end because a person asks.
+    if let Some(wait) = Waiting::of(&state).filter(|_| state.calls_free_at().is_some() && changes.is_empty()) {
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} waits for a limit of its own", folder.id))
+            .because(format!("{}, until {}", wait.why, wait.until))
+            .hint(format!("a higher limit: {}", sentences::higher_limit(&state, folder.id.as_str()))));
+    }
+    if let Some(text) = &args.inject {
+        ask::ask(folder, Ask::Inject { text: text.clone(), keep: false }, "loop resume")?;
     }
     if !changes.is_empty() {
         ask::ask(folder, Ask::Set(changes), "loop resume")?;

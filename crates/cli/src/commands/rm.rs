@@ -39,6 +39,11 @@ pub(crate) fn is_half_done(folder: &RunFolder) -> bool {
 
 fn refuse_named(folder: &RunFolder, too: bool) -> Result<(), CommandError> {
     let id = &folder.id;
+    if folder.holder().is_some() {
+        return Err(CommandError::new(Kind::Wrong, format!("loop {id} is running"))
+            .because("its records are in use")
+            .hint(format!("loop cancel {id}")));
+    }
     if is_half_done(folder) {
         return Err(CommandError::new(Kind::Wrong, format!("a rollback of loop {id} is not finished"))
             .because("the workspace is half-restored, and only its checkpoints have both states")

@@ -1,8 +1,11 @@
-//! `loop set`: change a setting of a loop that is at work.
+//! `loop set`: change settings of a loop that is at work, or that can be resumed.
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::{Change, Event, Fact, Request};
+use loop_core::settings::catalogue;
+use loop_core::text;
 use loop_host::changes::{ChangeForm, RunActivity, check_changes};
+use loop_host::launch;
 use loop_host::run_folder::RunFolder;
 
 use super::ask;
@@ -10,18 +13,21 @@ use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 
-/// Change settings of a loop that is at work
+/// Change settings of a loop that is running or can be resumed
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
     #[command(flatten)]
     id: IdArg,
-    /// key=value, for keys that may change in a run
-    #[arg(value_name = "KEY=VALUE", required = true)]
+    /// key=value, for keys that may change in a run; without any, these keys are listed with their values
+    #[arg(value_name = "KEY=VALUE")]
     pairs: Vec<String>,
 }
 
 pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
     let folder = context.find(&args.id.id)?;
+    if args.pairs.is_empty() {
+        return list(context, &folder);
+    }
     let change = |pair: &String| {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
             CommandError::new(Kind::Wrong, format!("{pair:?} is not key=value"))
@@ -31,14 +37,36 @@ pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
         Ok(Change::new(&key.replace('-', "_"), value.to_owned()))
     };
     let changes = args.pairs.iter().map(change).collect::<Result<Vec<_>, CommandError>>()?;
-    if folder.holder().is_some() {
-        // Checked here too, so that a refusal has its hint. The run itself adds, and finds what is implied.
-        let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
-        check_changes(&changes, &state, RunActivity::AtWork, ChangeForm::Pairs)?;
+    if folder.holder().is_none() {
+        return record(context, &folder, &changes);
     }
+    // Checked here too, so that a refusal has its hint. The run itself adds, and finds what is implied.
+    let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
+    check_changes(&changes, &state, RunActivity::AtWork, ChangeForm::Pairs)?;
     let seq = ask::ask(&folder, Ask::Set(changes), "loop set")?;
     let said: Vec<String> = recorded(&folder, seq)?.iter().map(in_words).collect();
     ask::told(context, &folder, &format!("{} from now on", said.join(", ")), seq)
+}
+
+/// The settings that may change, as they are now.
+fn list(context: &Context, folder: &RunFolder) -> Done {
+    let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
+    let resolved = &state.settings.shown().resolved;
+    let lines = catalogue().filter(|key| key.may_change).map(|key| {
+        let value = resolved.text(key);
+        let value = if value.is_empty() { "not set".to_owned() } else { text::one_line(value, 200) };
+        format!("{} = {value}\n", key.name)
+    });
+    context.printer.answer(&lines.collect::<String>());
+    Ok(0)
+}
+
+/// Records the changes for a loop that no process drives: they hold from `loop resume` on.
+fn record(context: &Context, folder: &RunFolder, changes: &[Change]) -> Done {
+    let recorded = launch::set(&context.home, folder, changes)?;
+    let (id, said) = (&folder.id, recorded.iter().map(in_words).collect::<Vec<_>>().join(", "));
+    context.printer.answer(&format!("loop {id}: {said} from now on\n  next:       loop resume {id}\n"));
+    Ok(0)
 }
 
 /// The changes as the run recorded them: with whole values, and with what they imply.

@@ -4,16 +4,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use loop_core::run::{Entry, RunState};
+use loop_core::run::{Entry, RunState, Status};
 use loop_core::time::At;
 use loop_core::view::{History, LiveDigest, public_event};
+use loop_host::clock;
 use loop_host::driver::Reporter;
+use loop_host::index;
 use loop_host::launch::{self, DrivenRun, LaunchRequest, ReadyRun, TaskSource};
 
 use super::{checkpoint_lookup, dry_run};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, settings_error};
-use crate::flags::StartFlags;
+use crate::flags::{MORE_FLAGS, StartFlags};
+use crate::kept::KeptCheckpoints;
 use crate::render::error::CommandError;
 use crate::render::live::Live;
 use crate::render::printer::Loudness;
@@ -22,6 +25,7 @@ use crate::render::{header, hidden};
 
 /// Start a loop
 #[derive(Debug, Args)]
+#[command(after_help = MORE_FLAGS, after_long_help = "")]
 pub(crate) struct StartArgs {
     /// The task for the agent; `-` reads it from stdin
     #[arg(value_name = "PROMPT")]
@@ -91,10 +95,31 @@ pub(crate) fn start_run(
         ready.replay_into(&mut |entry, state| created = created.take().or_else(|| public_event(entry, state)));
         created.iter().for_each(|event| context.printer.json_line(event));
     }
+    if !json {
+        note_resumable(context, &ready);
+    }
     let driven = drive_and_report(context, ready, json, history)?;
     driven.discard_if_not_started()?;
     Ok(driven)
 }
+
+/// Says that a loop of this folder was left: it may be what the person means.
+fn note_resumable(context: &Context, ready: &ReadyRun) {
+    let Some(spec) = &ready.state_before().spec else { return };
+    let since_ms = clock::now().wall_ms.saturating_sub(NOTED_MS);
+    let listed = index::list_since(&context.home, since_ms).unwrap_or_default();
+    let rows = listed.into_iter().filter_map(|listed| listed.row.ok());
+    let mut here = rows.filter(|row| row.workspace == spec.workspace.path && row.id != spec.id.as_str());
+    let newest = here.next().filter(|row| matches!(row.status, Status::Paused | Status::Crashed) && row.resumable);
+    if let Some(row) = newest {
+        let (id, status, progress) = (&row.id, row.status_words(), row.progress());
+        let note = format!("note: loop {id} of this folder is {status} at iteration {progress}: loop resume {id}\n");
+        context.printer.progress(&note);
+    }
+}
+
+/// A loop that was left longer ago is not named.
+const NOTED_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// Drives a run, shows it, and shows how it ended.
 pub(crate) fn drive_and_report(
@@ -106,7 +131,7 @@ pub(crate) fn drive_and_report(
     let printer = context.printer;
     let mut reporter = RunReporter { live: Live::new(printer, ready.folder().clone(), json), history };
     if !json {
-        printer.progress(&header::header(&ready.state_when_opened()));
+        printer.progress(&header::header(&ready.state_when_opened(), ready.state_before()));
     }
     ready.replay_into(&mut |entry, state| reporter.saw(entry, state));
     let driven = launch::drive(&context.home, ready, &mut reporter);
@@ -122,7 +147,8 @@ pub(crate) fn drive_and_report(
     context.print_notes(&driven.notes);
     if !json && !driven.never_began() {
         let changes = checkpoint_lookup::changes_of(&driven.folder, &driven.state);
-        printer.answer(&summary(&driven.state, live.record(), &changes, printer));
+        let kept = KeptCheckpoints::of(&context.home, &driven.folder, &driven.state);
+        printer.answer(&summary(&driven.state, live.record(), &changes, &kept, printer));
         let failed = hidden::failed(&driven.folder, &driven.state);
         if let Some(failed) = failed.filter(|_| printer.loudness != Loudness::Quiet) {
             printer.answer(&format!("hidden:     {failed}\n"));

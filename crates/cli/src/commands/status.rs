@@ -2,24 +2,27 @@
 use std::time::Duration;
 
 use clap::Args;
-use loop_core::run::RunState;
+use loop_core::run::{RunState, Status};
 use loop_core::time::{self, At};
 use loop_core::view::{Certificate, Listing, Now, Record, Row};
 use loop_host::attempt::live_digest;
 use loop_host::clock;
 use loop_host::index::{self, Listed};
+use loop_host::process::is_suspended;
 use loop_host::run_folder::RunFolder;
 use loop_host::signals::Signals;
+use loop_host::terminal::KeyInput;
 
 use super::status_detail;
 use super::worker::WhichArgs;
 use crate::context::{Context, Done, read_error, runs_error};
+use crate::kept::{KeptCheckpoints, local_time};
 use crate::render::error::{CommandError, Kind};
-use crate::render::printer::{stdout_is_terminal, text_width};
+use crate::render::printer::{Printer, stdout_is_terminal, text_width, width};
 use crate::render::summary;
-use crate::render::table::{ShrinkingColumn, table_within};
+use crate::render::table::{ShrinkingColumn, cut, table_within};
 use crate::render::wrap::labelled;
-use crate::render::{hidden, now, sentences};
+use crate::render::{hidden, moment, now, sentences};
 
 /// What ended longer ago than this is not shown without an id.
 const LATELY_MS: u64 = 60 * 60 * 1000;
@@ -38,7 +41,7 @@ pub(crate) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Draw it again every second until Ctrl-C
+    /// Draw it again every second; q leaves, and it ends with the loop that it shows
     #[arg(short, long, conflicts_with = "json")]
     watch: bool,
 }
@@ -54,18 +57,86 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
             .because("it draws over what it drew before")
             .hint("leave --watch out, or use --json in a loop of your own"));
     }
-    let mut signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
-    while signals.take().is_empty() {
-        let text = once(context, args)?;
-        context.printer.answer(&format!("\u{1b}[H\u{1b}[2J{text}\nCtrl-C leaves; the loops continue\n"));
-        signals.wait(REDRAW);
-    }
+    let unable = |error: std::io::Error| CommandError::of(Kind::Unable, &error);
+    let mut signals = Signals::listen().map_err(unable)?;
+    // Without a terminal to read from, only a signal ends it.
+    let keys = KeyInput::begin(std::io::stdin()).ok();
+    let screen = SecondScreen::open(context.printer);
+    let last = loop {
+        let text = watched(context, args)?;
+        let ended = args.which.is_said() && has_ended(&args.which.find(context)?);
+        if ended || !signals.take().is_empty() {
+            break text;
+        }
+        screen.draw(&text);
+        match &keys {
+            Some(keys) if matches!(keys.next_within(REDRAW), Some(b'q' | b'Q')) => break text,
+            Some(_) => {}
+            None => signals.wait(REDRAW),
+        }
+    };
+    drop(screen);
+    context.printer.answer(&last);
     Ok(0)
+}
+
+/// The second screen of a terminal: what was on the first one is there again when this is dropped.
+struct SecondScreen {
+    printer: Printer,
+}
+
+impl SecondScreen {
+    fn open(printer: Printer) -> Self {
+        printer.answer("\u{1b}[?1049h\u{1b}[?25l");
+        Self { printer }
+    }
+
+    /// Draws a text as far as it fits, with a line that says how to leave.
+    fn draw(&self, text: &str) {
+        let rows = loop_host::terminal::rows(std::io::stdout()).unwrap_or(24);
+        let columns = width();
+        let room = rows.saturating_sub(2).max(1);
+        let lines: Vec<&str> = text.lines().collect();
+        let fits = lines.len() <= room;
+        let shown = lines.iter().take(if fits { room } else { room.saturating_sub(1) });
+        let mut drawn: String = shown.map(|line| cut(line, columns) + "\u{1b}[K\r\n").collect();
+        if !fits {
+            let more = format!("… {} more lines", lines.len() - (room - 1));
+            drawn.push_str(&(cut(&more, columns) + "\u{1b}[K\r\n"));
+        }
+        let foot = cut("q leaves; the loops continue", columns);
+        self.printer.answer(&format!("\u{1b}[H{drawn}\u{1b}[J\r\n{foot}"));
+    }
+}
+
+impl Drop for SecondScreen {
+    fn drop(&mut self) {
+        self.printer.answer("\u{1b}[?25h\u{1b}[?1049l");
+    }
+}
+
+/// What a watched status shows: those that run first, each always in its place.
+fn watched(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
+    if args.which.is_said() {
+        return once(context, args);
+    }
+    let mut shown = rows(lately(context)?);
+    if shown.is_empty() {
+        return once(context, args);
+    }
+    shown.sort_by(|one, other| other.started_at.cmp(&one.started_at));
+    shown.sort_by_key(|row| !matches!(row.status, Status::Running | Status::Waiting | Status::Paused));
+    Ok(rows_table(&shown))
+}
+
+/// Whether no process drives a loop any more.
+fn has_ended(folder: &RunFolder) -> bool {
+    folder.holder().is_none()
 }
 
 fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
     if args.which.is_said() {
-        return one(&args.which.find(context)?, args.json);
+        return one(context, &args.which.find(context)?, args.json);
     }
     if args.json {
         let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
@@ -78,15 +149,16 @@ fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
     Ok(rows_table(&rows(shown)))
 }
 
-fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
+fn one(context: &Context, folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     let listed =
         index::look(folder.clone()).ok_or_else(|| CommandError::new(Kind::Wrong, "the loop was just removed"))?;
     let row = listed.row.map_err(|error| read_error(&error))?;
     let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
     let record = Record::of(&reading.entries);
     let state = reading.fold();
+    let kept = KeptCheckpoints::of(&context.home, folder, &state);
     if json {
-        return Ok(pretty(&detailed(folder, &row, &state, &record)));
+        return Ok(pretty(&detailed(folder, &row, &state, &record, &kept)));
     }
     let driven = folder.holder().is_some();
     let at = clock::now();
@@ -95,7 +167,8 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     let whole = Some(row.status_words()).filter(|whole| !text.contains(whole));
     let mut detail = |name: &str, value: &str| match name {
         // What has a command or a path to copy stays in one line.
-        "task" | "workspace" | "now" | "asked" | "waits" | "asks" | "look" | "again" | "accept" | "next" | "files" => {
+        "task" | "workspace" | "checkpoint" | "now" | "asked" | "waits" | "asks" | "look" | "again" | "accept"
+        | "next" | "files" => {
             text.push_str(&format!("  {name:<11}{value}\n"));
         }
         _ => text.push_str(&labelled(name, COLUMN, value)),
@@ -106,37 +179,27 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     for (name, value) in [("project", &row.project), ("worker", &row.agent_name)] {
         value.iter().for_each(|value| detail(name, value));
     }
-    if let Some(view) = &now_view {
+    if folder.holder().is_some_and(|holder| is_suspended(holder.pid)) {
+        detail("now", "suspended (Ctrl-Z): continue it with fg in its terminal");
+    } else if let Some(view) = &now_view {
         now::status_line(view, at, &row.id).iter().for_each(|line| detail("now", line));
         now::requests(view).iter().for_each(|line| detail("asked", line));
     }
     gates(&state).for_each(|gate| detail("gate", &gate));
-    detail("started", &row.started_at);
-    detail("updated", &row.updated_at);
+    detail("started", &moment::ago_text(&row.started_at, at.wall_ms));
+    detail("updated", &moment::ago_text(&row.updated_at, at.wall_ms));
     record.restored().for_each(|row| detail("restored", &loop_core::text::one_line(&row.words(), 300)));
-    for (name, value) in
-        proof_and_checkpoints(&state, &row.id).into_iter().chain(status_detail::lines(&state, &record, at))
+    for (name, value) in proof_and_checkpoints(&state, &row.id, &kept)
+        .into_iter()
+        .chain(status_detail::lines(&state, &record, at, &kept))
     {
         detail(name, &value);
     }
     hidden::failed(folder, &state).iter().for_each(|failed| detail("hidden", failed));
-    if let Some(wait) = &row.waiting {
-        // A limit of the loop's own is still there whenever it is tried.
-        let hint = match state.calls_free_at() {
-            Some(_) => format!("a higher limit: {}", sentences::higher_limit(&state, &row.id)),
-            None => format!("try now: loop resume {}", row.id),
-        };
-        detail("waits", &format!("until {}: {} · {hint}", wait.until, wait.why));
+    for (name, value) in waits_and_end(&row, &state, at) {
+        detail(name, &value);
     }
-    match (&row.why, &row.reason) {
-        (Some(why), Some(reason)) => detail("ended", &format!("{why} ({reason})")),
-        (Some(why), None) if why.starts_with("the agent asks") => {
-            detail("asks", &format!("{why} · answer: loop inject {0} \"…\", then: loop resume {0}", row.id));
-        }
-        (Some(why), None) => detail("waits", &format!("until this is fixed: {why}")),
-        (None, _) => {}
-    }
-    for (name, command) in summary::looks(&state, &row.id) {
+    for (name, command) in summary::looks(&state, &row.id, &kept) {
         detail(name, &command);
     }
     if row.resumable {
@@ -147,6 +210,36 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     }
     detail("files", &loop_host::paths::text_of(&folder.path));
     Ok(text)
+}
+
+/// What it waits for, how it ended, and what its agent asks.
+fn waits_and_end(row: &Row, state: &RunState, at: At) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if let Some(wait) = &row.waiting {
+        // A limit of the loop's own is still there whenever it is tried.
+        let hint = match state.calls_free_at() {
+            Some(_) => format!("a higher limit: {}", sentences::higher_limit(state, &row.id)),
+            None => format!("try now: loop resume {}", row.id),
+        };
+        let until = moment::ahead_text(&wait.until, at.wall_ms);
+        lines.push(("waits", format!("until {until}: {} · {hint}", wait.why)));
+    }
+    match (&row.why, &row.reason) {
+        (Some(why), Some(reason)) => lines.push(("ended", format!("{why} ({reason})"))),
+        (Some(why), None) if why.starts_with("the agent asks") => {
+            let answer = format!("loop inject {0} \"…\", then: loop resume {0}", row.id);
+            lines.push(("asks", format!("{why} · answer: {answer}")));
+        }
+        (Some(why), None) => lines.push(("waits", format!("until this is fixed: {why}"))),
+        (None, _) if row.status == Status::Crashed => {
+            let seen = moment::ago_text(&row.updated_at, at.wall_ms);
+            lines.push(("ended", format!("its process was killed, or the machine stopped; last seen {seen}")));
+        }
+        (None, _) => {}
+    }
+    let question = summary::open_question(state).map(|question| loop_core::text::one_line(question, 400));
+    lines.extend(question.map(|question| ("asks", format!("the agent asks: {question}"))));
+    lines
 }
 
 /// What each gate said last.
@@ -163,13 +256,20 @@ fn doing(folder: &RunFolder, state: &RunState, at: At) -> Option<Now> {
 }
 
 /// All that programs see of one loop.
-fn detailed(folder: &RunFolder, row: &Row, state: &RunState, record: &Record) -> serde_json::Value {
+fn detailed(
+    folder: &RunFolder,
+    row: &Row,
+    state: &RunState,
+    record: &Record,
+    kept: &KeptCheckpoints,
+) -> serde_json::Value {
     let mut all = serde_json::to_value(row).unwrap_or_default();
     all["attempt"] = state.attempt.into();
     all["iterations_done"] = state.iterations_done().into();
     all["process"] = folder.holder().map(|holder| holder.pid).into();
     all["folder"] = loop_host::paths::text_of(&folder.path).into();
     all["bytes"] = loop_host::fs::bytes_of(&folder.path).into();
+    all["checkpoints"] = kept_fields(state, kept);
     let result = loop_core::view::RunResult::of(state);
     let driven = folder.holder().is_some();
     all["now"] = serde_json::to_value(doing(folder, state, clock::now()).filter(|_| driven)).unwrap_or_default();
@@ -183,8 +283,34 @@ fn detailed(folder: &RunFolder, row: &Row, state: &RunState, record: &Record) ->
     serde_json::json!({"version": loop_core::view::JSON_VERSION, "loops": [all]})
 }
 
+/// Until when its checkpoints are kept, for programs; null without checkpoints.
+fn kept_fields(state: &RunState, kept: &KeptCheckpoints) -> serde_json::Value {
+    if !state.has_checkpoints() {
+        return serde_json::Value::Null;
+    }
+    let times = kept.times();
+    let until = |ms: Option<u64>| ms.map(time::rfc3339);
+    serde_json::json!({
+        "newest": state.checkpoints.newest().filter(|newest| kept.has(newest)),
+        "kept_until": until(times.and_then(|times| times.main)),
+        "between_kept_until": until(times.and_then(|times| times.between)),
+    })
+}
+
+/// The newest checkpoint and until when it is kept, or since when none is.
+fn checkpoint_words(newest: &str, state: &RunState, id: &str, kept: &KeptCheckpoints) -> String {
+    if kept.is_empty() {
+        return kept.none_since();
+    }
+    if !kept.has(newest) {
+        return format!("{newest} is {}; the others: loop checkpoint list {id}", kept.since(newest));
+    }
+    let until = kept.until(newest, state).map_or_else(String::new, |ms| format!(", kept until {}", local_time(ms)));
+    format!("{newest}{until}; all of them: loop checkpoint list {id}")
+}
+
 /// The proof of its end, its checkpoints, and a rollback that was interrupted.
-fn proof_and_checkpoints(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
+fn proof_and_checkpoints(state: &RunState, id: &str, kept: &KeptCheckpoints) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(proof) = Certificate::of(state) {
         lines.push(("proof", proof.words()));
@@ -193,12 +319,16 @@ fn proof_and_checkpoints(state: &RunState, id: &str) -> Vec<(&'static str, Strin
         // What speaks against it stands with the proof already.
         lines.extend(more.flat_map(summary::proof_lines).filter(|(name, _)| *name != "against"));
         let verified = proof.verified && proof.findings.is_empty() && proof.accepted.is_none();
-        if verified && proof.checkpoint.is_some() {
-            lines.push(("verify", format!("loop verify {id}")));
+        match proof.checkpoint.as_deref().filter(|_| verified) {
+            Some(judged) if kept.has(judged) => lines.push(("verify", format!("loop verify {id}"))),
+            Some(judged) => {
+                lines.push(("verify", format!("not possible any more: {judged} is {}", kept.since(judged))))
+            }
+            None => {}
         }
     }
     if let Some(newest) = &state.checkpoints.newest() {
-        lines.push(("checkpoint", format!("{newest}; all of them: loop checkpoint list {id}")));
+        lines.push(("checkpoint", checkpoint_words(newest, state, id, kept)));
     } else if !state.has_checkpoints() {
         lines.push(("checkpoint", "none (--checkpoint none)".to_owned()));
     }
@@ -227,11 +357,6 @@ pub(crate) fn rows(listed: Vec<Listed>) -> Vec<Row> {
 
 /// One line for each loop.
 pub(crate) fn rows_table(rows: &[Row]) -> String {
-    rows_and(rows, "", &|_| String::new())
-}
-
-/// The same with one more column; none where it has no name.
-pub(crate) fn rows_and(rows: &[Row], name: &str, more: &dyn Fn(&Row) -> String) -> String {
     let cells: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
@@ -248,10 +373,9 @@ pub(crate) fn rows_and(rows: &[Row], name: &str, more: &dyn Fn(&Row) -> String) 
                 loop_core::text::escaped_head(&row.promise, 32),
                 row.agent.clone(),
                 elapsed,
-                more(row),
             ]
         })
         .collect();
-    let head = ["LOOP-ID", "STATUS", "ITER", "PROMISE", "AGENT", "ELAPSED", name];
+    let head = ["LOOP-ID", "STATUS", "ITER", "PROMISE", "AGENT", "ELAPSED"];
     table_within(text_width(), &SHRINKING, &head, &cells)
 }

@@ -1,12 +1,13 @@
 //! What `loop status <id>` says of the breaker, calls, budgets, the agent's conversation and its claims.
-use loop_core::run::RunState;
+use loop_core::run::{Best, RunState};
 use loop_core::settings::BreakerMode;
 use loop_core::text;
 use loop_core::time::At;
 use loop_core::view::{BreakerView, BudgetView, CallsView, Record, SessionView};
 use serde_json::{Value, json};
 
-use crate::render::monitor;
+use crate::kept::KeptCheckpoints;
+use crate::render::{moment, monitor};
 
 /// The same for programs: fields of one object.
 pub(crate) fn fields(state: &RunState, record: &Record, now: At) -> Vec<(&'static str, Value)> {
@@ -21,22 +22,25 @@ pub(crate) fn fields(state: &RunState, record: &Record, now: At) -> Vec<(&'stati
         ("budget", json!(BudgetView::of(state, now))),
         ("best", json!(best)),
         ("regressed", json!(state.progress.regressed())),
+        ("question", json!(state.agent.question())),
         ("claims", json!(record.claims())),
         ("runaway", json!(record.runaway())),
     ]
 }
 
 /// For people: name and value.
-pub(crate) fn lines(state: &RunState, record: &Record, now: At) -> Vec<(&'static str, String)> {
+pub(crate) fn lines(state: &RunState, record: &Record, now: At, kept: &KeptCheckpoints) -> Vec<(&'static str, String)> {
     let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
-    let mut lines = vec![("breaker", breaker(state, &id))];
+    let mut lines = vec![("breaker", breaker(state, &id, now))];
     if let Some(session) = SessionView::of(state, now) {
         let old = if session.expired { ", too old to be continued" } else { "" };
-        lines.push(("session", format!("{} since {}{old}", session.id, session.since)));
+        lines.push(("session", format!("{} since {}{old}", session.id, moment::ago_text(&session.since, now.wall_ms))));
     }
     let calls = CallsView::of(state, now);
     if let Some(limit) = calls.limit {
-        let next = calls.next_free_at.map_or_else(String::new, |at| format!(", the next one at {at}"));
+        let next = calls
+            .next_free_at
+            .map_or_else(String::new, |at| format!(", the next one at {}", moment::ahead_text(&at, now.wall_ms)));
         lines.push(("calls", format!("{} of {limit} left in this hour{next}", calls.left)));
     }
     let used: Vec<String> = BudgetView::of(state, now)
@@ -55,8 +59,11 @@ pub(crate) fn lines(state: &RunState, record: &Record, now: At) -> Vec<(&'static
         let names = text::one_line(&state.progress.regressed().join(", "), 300);
         lines.push(("regressed", format!("fails since iteration {} and passed before: {names}", state.iteration)));
     }
-    if let Some(best) = state.progress.best().filter(|best| best.checkpoint.as_deref() != state.checkpoints.newest()) {
-        let words = format!("iteration {}: {}; loop rollback {id} best", best.iteration, best.rank.words());
+    let is_other = |best: &&Best| best.iteration > 0 && best.checkpoint.as_deref() != state.checkpoints.newest();
+    if let Some(best) = state.progress.best().filter(is_other) {
+        let name = best.checkpoint.as_deref().unwrap_or_default();
+        let how = if kept.has(name) { format!("loop rollback {id} best") } else { kept.since(name) };
+        let words = format!("iteration {}: {}; {how}", best.iteration, best.rank.words());
         lines.push(("best", words));
     }
     if let Some(alarm) = record.runaway() {
@@ -65,13 +72,14 @@ pub(crate) fn lines(state: &RunState, record: &Record, now: At) -> Vec<(&'static
     lines
 }
 
-fn breaker(state: &RunState, id: &str) -> String {
+fn breaker(state: &RunState, id: &str, now: At) -> String {
     let breaker = BreakerView::of(state);
     if let Some(at) = &breaker.tripped_at {
         let counting = breaker.counting();
         let counting = if counting.is_empty() { String::new() } else { format!(" · {counting}") };
         return format!(
-            "TRIPPED at {at} ({}){counting} · close it: loop reset {id}",
+            "TRIPPED at {} ({}){counting} · close it: loop reset {id}",
+            moment::ago_text(at, now.wall_ms),
             breaker.reason.unwrap_or_default()
         );
     }

@@ -14,6 +14,7 @@ use super::checkpoint_lookup;
 use super::list;
 use crate::args::IdArg;
 use crate::context::{Context, Done};
+use crate::kept::KeptCheckpoints;
 use crate::render::error::{CommandError, Kind};
 use crate::render::live::Live;
 use crate::render::summary::summary;
@@ -36,6 +37,9 @@ pub(crate) struct WatchArgs {
     /// Begin there: 10m, 2026-11-15 or an RFC 3339 time
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+    /// Print the events of `loop start --json`, one line each; what the agent writes is left out
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
@@ -47,7 +51,12 @@ pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
     let mut watch = Watch {
         tail: Tail::new(&folder.path),
         state: RunState::default(),
-        live: Live::onto_stdout(context.printer, folder.clone()),
+        live: if args.json {
+            Live::new(context.printer.for_events(), folder.clone(), true)
+        } else {
+            Live::onto_stdout(context.printer, folder.clone())
+        },
+        json: args.json,
         streams: Vec::new(),
         since_ms,
         folder,
@@ -64,9 +73,13 @@ pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
     }
     watch.look().map_err(unreadable)?;
     watch.live.finish();
+    if args.json {
+        return Ok(0);
+    }
     if watch.state.over.is_some() && since_ms == 0 {
         let changes = checkpoint_lookup::changes_of(&watch.folder, &watch.state);
-        context.printer.answer(&summary(&watch.state, watch.live.record(), &changes, context.printer));
+        let kept = KeptCheckpoints::of(&context.home, &watch.folder, &watch.state);
+        context.printer.answer(&summary(&watch.state, watch.live.record(), &changes, &kept, context.printer));
     } else if watch.state.over.is_none() && watch.folder.holder().is_none() {
         let id = &watch.folder.id;
         context.printer.answer(&format!("crashed: its process is gone; next: loop resume {id}\n"));
@@ -82,6 +95,7 @@ struct Watch {
     /// What the agent that is at work writes.
     streams: Vec<(Follower, Meaning)>,
     since_ms: u64,
+    json: bool,
 }
 
 impl Watch {
@@ -101,6 +115,11 @@ impl Watch {
                 continue;
             }
             self.live.on_entry(&entry, &self.state);
+            if self.json {
+                // Nothing waits for a watcher: no event is left out.
+                self.live.keep_up();
+                continue;
+            }
             if let Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } = &entry.fact {
                 let place = self.folder.attempt(*iteration, *attempt);
                 let streams = [("stdout", Meaning::of(&self.state)), ("stderr", Meaning::default())];

@@ -3,7 +3,9 @@ use std::io::{self, Write};
 
 use loop_core::run::Changes;
 use loop_core::text;
-use loop_host::checkpoint::diff::{Change, ChangeKind, Difference, FileKind, Lines, PatchPiece, Side, quoted};
+use loop_host::checkpoint::diff::{
+    Change, ChangeKind, Difference, FileKind, Lines, NestedRepository, PatchPiece, Side, quoted,
+};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -101,6 +103,9 @@ pub(crate) fn stat(difference: &Difference, paint: &dyn Fn(Paint, &str) -> Strin
     if difference.renames_given_up {
         text.push_str(" too many files were added and removed to search for renames\n");
     }
+    for nested in &difference.nested {
+        text.push_str(&format!(" {}\n", nested.words()));
+    }
     text + &format!(" {}\n", total(difference.totals()))
 }
 
@@ -171,6 +176,9 @@ pub(crate) struct DiffJson {
     changes: Vec<ChangeJson>,
     joined: Vec<Vec<String>>,
     parted: Vec<Vec<String>>,
+    /// Nested repositories that changed: kept, and not compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nested: Vec<NestedJson>,
 }
 
 #[derive(Debug, Serialize)]
@@ -205,7 +213,19 @@ pub(crate) fn json(difference: &Difference, id: &str, from: &str, to: &str, by_a
         changes: difference.changes.iter().map(change_json).collect(),
         joined: groups(&difference.joined),
         parted: groups(&difference.parted),
+        nested: difference.nested.iter().map(nested_json).collect(),
     }
+}
+
+/// A nested repository that changed.
+#[derive(Debug, Serialize)]
+struct NestedJson {
+    path: String,
+    commits: Option<usize>,
+}
+
+fn nested_json(nested: &NestedRepository) -> NestedJson {
+    NestedJson { path: text::escape_path(&nested.path), commits: nested.commits }
 }
 
 fn change_json(change: &Change) -> ChangeJson {

@@ -80,6 +80,45 @@ fn is_setting(argument: &str) -> bool {
     loop_core::settings::catalogue().any(|key| name.strip_prefix("--") == Some(key.flag.long))
 }
 
+/// How the command is typed, as clap says it.
+fn usage(error: &clap::Error) -> Option<String> {
+    let text = error.to_string();
+    text.lines().find_map(|line| line.strip_prefix("Usage: ")).map(str::to_owned)
+}
+
+/// The command that was used, as the usage in clap's message names it.
+fn used(error: &clap::Error, command: &clap::Command) -> clap::Command {
+    let usage = usage(error).unwrap_or_default();
+    let mut found = command;
+    for word in usage.split_whitespace().skip(1) {
+        let Some(sub) = found.get_subcommands().find(|sub| sub.get_name() == word) else { break };
+        found = sub;
+    }
+    found.clone()
+}
+
+/// What people type for a flag of another name.
+const OTHER_NAMES: [(&str, &str); 3] =
+    [("--budget", "--max-cost"), ("--cost", "--max-cost"), ("--model", "--agent-model")];
+
+/// A hint for a flag that does not exist; none where nothing is near.
+fn near_flag(typed: &str, command: &clap::Command) -> Option<String> {
+    let flags: Vec<String> = command
+        .get_arguments()
+        .filter(|arg| !arg.is_hide_set())
+        .filter_map(|arg| Some(format!("--{}", arg.get_long()?)))
+        .collect();
+    let has = |name: &str| flags.iter().any(|flag| flag == name);
+    if typed == "--max-turns" && has("--agent") {
+        return Some(
+            "it is a flag of the agent's own: put it behind --, as in: loop start … -- --max-turns 40".to_owned(),
+        );
+    }
+    let other = OTHER_NAMES.iter().find(|(name, flag)| *name == typed && has(flag)).map(|(_, flag)| *flag);
+    let near = other.or_else(|| loop_core::text::nearest(typed, flags.iter().map(String::as_str)))?;
+    Some(format!("did you mean {near}?"))
+}
+
 /// What clap says, in our form: one line of what, one of why, one hint.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the kinds of clap are an open list")]
 pub(crate) fn from_clap(error: &clap::Error, command: &clap::Command) -> CommandError {
@@ -107,6 +146,9 @@ pub(crate) fn from_clap(error: &clap::Error, command: &clap::Command) -> Command
             let other = get(ContextKind::PriorArg).unwrap_or_else(|| "another one".to_owned());
             (format!("{argument} does not go with {other}"), "they contradict each other")
         }
+        ErrorKind::InvalidValue if get(ContextKind::InvalidValue).is_none_or(|value| value.is_empty()) => {
+            (format!("{argument} has no value"), "a value must follow it")
+        }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let value = get(ContextKind::InvalidValue).unwrap_or_default();
             (format!("{argument} cannot be {value:?}"), "the value does not fit")
@@ -123,9 +165,16 @@ pub(crate) fn from_clap(error: &clap::Error, command: &clap::Command) -> Command
         let known = command.get_subcommands().filter(|known| !known.is_hide_set()).map(clap::Command::get_name);
         loop_core::text::nearest(&typed, known).map(str::to_owned)
     });
-    let near = get(ContextKind::SuggestedArg)
-        .filter(|_| !is_setting(&argument))
-        .or(verb)
-        .map(|near| format!("did you mean {near}?"));
-    CommandError::new(Kind::Wrong, what).because(why).hint(near.unwrap_or(help))
+    let flag = (error.kind() == ErrorKind::UnknownArgument && !is_setting(&argument))
+        .then(|| near_flag(&argument, &used(error, command)))
+        .flatten();
+    let near = flag.or_else(|| verb.map(|near| format!("did you mean {near}?")));
+    // Where something is missing, the form of the command says what.
+    let form = matches!(
+        error.kind(),
+        ErrorKind::MissingRequiredArgument | ErrorKind::MissingSubcommand | ErrorKind::InvalidValue
+    );
+    let ids = if argument.contains("<ID>") { "; the ids: loop list" } else { "" };
+    let form = form.then(|| usage(error)).flatten().map(|usage| format!("{usage}{ids}"));
+    CommandError::new(Kind::Wrong, what).because(why).hint(near.or(form).unwrap_or(help))
 }

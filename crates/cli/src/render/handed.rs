@@ -221,6 +221,10 @@ pub(crate) fn pull_request(exported: &Exported, line: &str) -> String {
     if let Some(strength) = certificate.strength.as_ref().filter(|_| !has_private_strength) {
         item(format!("Strength of the gates: {}", plain(&strength.text())));
     }
+    if let times @ 1.. = exported.state.guard.times() {
+        let iterations = if times == 1 { "1 iteration".to_owned() } else { format!("{times} iterations") };
+        item(format!("Restored: the agent changed protected files in {iterations}; the gates ran with the originals"));
+    }
     for (at, finding) in certificate.findings.iter().enumerate() {
         if !withheld(format!("findings[{at}].text")) {
             item(format!("Against it: {}", plain(&finding.text)));

@@ -1,21 +1,22 @@
 //! The first six lines of a run: what will happen, before it does.
-use loop_core::agent::{Agent, Permissions};
+use loop_core::agent::{Agent, Permissions, adapter};
 use loop_core::run::RunState;
-use loop_core::settings::{AgentSettings, Layer, Resolved, Settings, UNLIMITED, keys};
+use loop_core::settings::{AgentSettings, Layer, Resolved, SessionMode, Settings, UNLIMITED, keys};
 use loop_core::text;
-use loop_core::view::RunLimit;
+use loop_core::view::{RunLimit, iteration_text};
 
+use super::moment;
 use super::wrap::hanging;
 
 /// How wide a line of the header may get.
 const LETTERS_MAX: usize = 110;
 
 /// At most six lines.
-pub(crate) fn header(state: &RunState) -> String {
+pub(crate) fn header(state: &RunState, before: &RunState) -> String {
     let Some(spec) = &state.spec else { return String::new() };
     let settings = state.settings.shown();
     let lines = [
-        format!("loop {} in {}", spec.id, spec.workspace.path),
+        resumed(state, before).unwrap_or_else(|| format!("loop {} in {}", spec.id, spec.workspace.path)),
         format!("  task      {}", spec.goal.head),
         promise(state),
         format!("  agent     {}{}", agent(&settings.values.agent), withheld(state)),
@@ -23,6 +24,16 @@ pub(crate) fn header(state: &RunState) -> String {
         format!("  keeps     {} · Ctrl-C stops after the iteration", checkpoints(&spec.backend)),
     ];
     lines.iter().map(|line| fitted(line)).collect()
+}
+
+/// The first line of a resume: where it continues, and how it ended before.
+fn resumed(state: &RunState, before: &RunState) -> Option<String> {
+    let spec = state.spec.as_ref().filter(|_| !before.phase.is_fresh())?;
+    let ended = before.over.as_ref().map_or("its process was killed", |over| over.reason.text.as_str());
+    let (done, most) = (before.iterations_done(), state.settings.shown().values.limits.max_iterations);
+    let ago = moment::ago(before.now.wall_ms, state.now.wall_ms);
+    let after = format!("after iteration {}", iteration_text(done, most));
+    Some(format!("resumed loop {} {after}: {}, {ago}", spec.id, text::one_line(ended, 44)))
 }
 
 /// What has to pass: the promise, with the names of other gates; or that nothing is checked.
@@ -87,13 +98,19 @@ pub(crate) fn agent(settings: &AgentSettings) -> String {
         return format!("{name}{place}: {}", settings.agent_cmd.as_deref().unwrap_or_default());
     }
     let model = settings.agent_model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
+    let known = adapter(name);
+    let runs = known.is_none_or(|adapter| adapter.runs_commands);
     let may = match settings.allowed() {
+        Permissions::Work | Permissions::All if !runs => "edits files here, runs nothing",
         Permissions::Edit => "edits files here, runs nothing",
         Permissions::Work => "edits and runs commands here",
         Permissions::All if !place.is_empty() => "may do anything there",
         Permissions::All => "MAY DO ANYTHING, here and elsewhere",
     };
-    format!("{name}{model}{place} · {may}")
+    // The setting would be without effect, and nothing else would say so.
+    let alone = settings.session == SessionMode::Continue && known.is_some_and(|adapter| !adapter.continues);
+    let session = if alone { " · cannot continue a session: each iteration begins a new one" } else { "" };
+    format!("{name}{model}{place} · {may}{session}")
 }
 
 /// The limits in one line.
@@ -115,13 +132,18 @@ fn limits(settings: &Settings) -> String {
         (time, keys::max_time()),
     ];
     // Where a limit comes from is said where it is neither typed here nor the default.
-    let told = pieces.map(|(piece, key)| match settings.resolved.origin(key) {
-        Some(origin) if ![Layer::Default, Layer::Flag].contains(&origin.layer) => {
-            format!("{piece} ({})", origin.place.rsplit('/').next().unwrap_or_default())
-        }
-        Some(_) | None => piece,
-    });
-    told.into_iter().chain(budgets(&settings.resolved)).collect::<Vec<_>>().join(" · ")
+    let gated = !settings.gates.is_empty();
+    let told =
+        pieces.into_iter().filter(|(_, key)| gated || *key != keys::gate_timeout()).map(|(piece, key)| match settings
+            .resolved
+            .origin(key)
+        {
+            Some(origin) if ![Layer::Default, Layer::Flag].contains(&origin.layer) => {
+                format!("{piece} ({})", origin.place.rsplit('/').next().unwrap_or_default())
+            }
+            Some(_) | None => piece,
+        });
+    told.chain(budgets(&settings.resolved)).collect::<Vec<_>>().join(" · ")
 }
 
 /// The budgets that are set.

@@ -1,14 +1,15 @@
 //! What a person sees while a run works: a live line on a terminal, plain lines elsewhere.
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use loop_core::ids::OrderId;
 use loop_core::policy::gate::{ExitContradiction, Verdict};
 use loop_core::policy::proof::ProofResult;
-use loop_core::run::Gate;
 use loop_core::run::{
     AgentChoice, Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, GatePoint, HoldCause, LastGate,
-    Notice, Order, PAUSE_MS_MAX, Request, RollbackReport, RunState, Target,
+    Notice, Order, PAUSE_MS_MAX, Request, RollbackReport, RolledBackFile, RolledBackFiles, RunState, Target,
 };
+use loop_core::run::{FileAction, Gate};
 use loop_core::test_output::failure_message;
 use loop_core::text;
 use loop_core::time::{self, At};
@@ -22,7 +23,8 @@ use super::monitor::{self, Monitor};
 use super::outbox::{Outbox, To};
 use super::printer::{Loudness, Paint, Printer};
 use super::wrap::hanging;
-use super::{now, sentences, summary};
+use super::{moment, now, sentences, summary};
+use crate::kept::local_time;
 
 /// How much of the output of a gate that failed is read for the one line that is shown.
 const GATE_BYTES_MAX: u64 = 512 * 1024;
@@ -45,6 +47,10 @@ pub(crate) struct Live {
     choice: Option<AgentChoice>,
     /// What is known from the live stream of the agent.
     digest: LiveDigest,
+    /// The local date of the newest line.
+    day: Option<String>,
+    /// What was said of protected files already.
+    guard_shown: BTreeSet<String>,
 }
 
 impl Live {
@@ -61,6 +67,8 @@ impl Live {
             monitor: Monitor::default(),
             choice: None,
             digest: LiveDigest::default(),
+            day: None,
+            guard_shown: BTreeSet::new(),
         }
     }
 
@@ -88,6 +96,7 @@ impl Live {
 
     /// Waits for the reader: whatever waits is written.
     pub(crate) fn keep_up(&mut self) {
+        self.out.finish();
         self.err.finish();
     }
 
@@ -115,6 +124,12 @@ impl Live {
         let line = width.map_or_else(|| line.clone(), |width| hanging(&line, 9, width));
         let line = paint.map_or_else(|| line.clone(), |paint| self.printer.paint_progress(paint, &line));
         let at = if self.printer.live { String::new() } else { clock_time(self.now_wall_ms) };
+        let day = local_day(self.now_wall_ms);
+        if self.day.as_ref().is_some_and(|before| *before != day) && !self.printer.live {
+            // A log that runs over night has its date once a day.
+            self.show(&format!("{day}\n"));
+        }
+        self.day = Some(day);
         self.show(&format!("{at}{line}\n"));
     }
 
@@ -181,7 +196,7 @@ impl Live {
                 self.line(Some(Paint::Warn), &format!("the notification command failed ({ended})"));
             }
             Answer::Blocked { why } | Answer::Refused { why } => self.line(Some(Paint::Bad), &text::one_line(why, 400)),
-            Answer::RolledBack(back) => self.line(Some(Paint::Good), &rolled_back(back, &name_of(state))),
+            Answer::RolledBack(back) => self.line(Some(Paint::Good), &rolled_back(back, &name_of(state), None)),
             Answer::ManualCheckpoint(saved) => {
                 self.line(None, &format!("checkpoint taken: {}", saved.checkpoint.as_deref().unwrap_or_default()));
             }
@@ -195,7 +210,7 @@ impl Live {
                 }
             }
             Answer::Guard(guarded) => {
-                for line in sentences::protected_files(guarded) {
+                for line in sentences::protected_files(guarded, &mut self.guard_shown) {
                     self.line(Some(Paint::Warn), &format!("{:>7}  {line}", of(state)));
                 }
             }
@@ -255,8 +270,13 @@ impl Live {
         let word = last.verdict.name();
         let but = contradiction.map_or_else(String::new, |but| format!(", but {but}"));
         let ended = last.report.ended.brief();
-        let tests =
-            last.report.tests.as_ref().map_or_else(String::new, |tests| format!(" · {}", sentences::tests(tests)));
+        // After a rollback the comparison is with the state that was left: that a test fails again is no news.
+        let is_compared = !matches!(last.point, GatePoint::RolledBack(_));
+        let tests = last
+            .report
+            .tests
+            .as_ref()
+            .map_or_else(String::new, |tests| format!(" · {}", sentences::tests(tests, is_compared)));
         self.line(Some(paint), &format!("{place:>7}  {name}: {word} ({negated}{ended}{but}){tests}{said}"));
         let uncounted = last.report.tests.as_ref().is_none_or(|tests| tests.files_only);
         if last.iteration == 0 && last.report.did_not_build && uncounted {
@@ -415,19 +435,35 @@ impl Live {
 
 /// The local time, for lines that go to a file; a terminal does not need it.
 fn clock_time(wall_ms: u64) -> String {
-    let stamp = i64::try_from(wall_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-    let zoned = stamp.map(|stamp| stamp.to_zoned(jiff::tz::TimeZone::system()));
-    zoned.map_or_else(String::new, |zoned| zoned.strftime("[%H:%M:%S] ").to_string())
+    moment::local(wall_ms).map_or_else(String::new, |zoned| zoned.strftime("[%H:%M:%S] ").to_string())
+}
+
+/// The local date.
+fn local_day(wall_ms: u64) -> String {
+    moment::local(wall_ms).map_or_else(String::new, |zoned| zoned.strftime("%Y-%m-%d").to_string())
 }
 
 fn name_of(state: &RunState) -> String {
     state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default()
 }
 
-/// What a rollback did, in a line or two.
-pub(crate) fn rolled_back(back: &RollbackReport, id: &str) -> String {
-    let files = |count: u64| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
-    let mut text = format!("rolled back to {}: {} written, {} removed", back.to, files(back.written), back.removed);
+/// What a rollback did, in a line or two; and until when it can be undone, where a time is set.
+pub(crate) fn rolled_back(back: &RollbackReport, id: &str, kept_until: Option<u64>) -> String {
+    let count = |count: u64| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+    let what = match back.paths.as_slice() {
+        [] => "rolled back to".to_owned(),
+        [path] => format!("{} restored from", text::one_line(path, 200)),
+        paths => format!("{} paths restored from", paths.len()),
+    };
+    let mut text = match &back.files {
+        Some(files) => {
+            format!("{what} {}: {} written, {} removed", back.to, count(files.written), files.removed)
+        }
+        None => format!("{what} {}: {} written, {} removed", back.to, count(back.written), back.removed),
+    };
+    for line in back.files.iter().flat_map(rolled_back_files) {
+        text.push_str(&format!("\n  {line}"));
+    }
     for aside in &back.aside {
         text.push_str(&format!("\n  moved aside: {}", text::one_line(aside, 200)));
     }
@@ -435,7 +471,31 @@ pub(crate) fn rolled_back(back: &RollbackReport, id: &str) -> String {
         text.push_str(&format!("\n  {}", text::one_line(said, 400)));
     }
     let git = if back.git { " --restore-git" } else { "" };
-    format!("{text}\n  undo:       loop rollback {id} undo{git}")
+    let until = kept_until.map_or_else(String::new, |ms| format!("   (kept until {})", local_time(ms)));
+    format!("{text}\n  undo:       loop rollback {id} undo{git}{until}")
+}
+
+/// How many files of a rollback are listed.
+const ROLLED_BACK_MAX: usize = 10;
+
+/// The first files of a rollback, a line each.
+fn rolled_back_files(files: &RolledBackFiles) -> Vec<String> {
+    let mut lines: Vec<String> = files.first.iter().take(ROLLED_BACK_MAX).map(rolled_back_file).collect();
+    let all = usize::try_from(files.written + files.removed).unwrap_or(usize::MAX);
+    if all > lines.len() {
+        lines.push(format!("and {} more", all - lines.len()));
+    }
+    lines
+}
+
+/// `removed  notes.txt (of your own: no iteration made it)`.
+pub(crate) fn rolled_back_file(file: &RolledBackFile) -> String {
+    let what = match file.what {
+        FileAction::Written => "written",
+        FileAction::Removed => "removed",
+    };
+    let own = if file.own { " (of your own: no iteration made it)" } else { "" };
+    format!("{what:<8} {}{own}", text::one_line(&file.path, 200))
 }
 
 /// What an order is about, for people.

@@ -6,8 +6,10 @@
 //! | `live` `monitor` `now` | the lines while a run works, and after each iteration; what it is doing now |
 //! | `header` `summary` `sentences` | the first and the last lines of a run; sentences that several of them use |
 //! | `hidden` | which hidden gate did not pass, for a person only |
+//! | `moment` | the local time, and how far away it is |
 //! | `error` | an error: what, why, what to do next |
 //! | `table` `wrap` `diff` `pager` | tables, long values beside a label, differences, long answers |
+//! | `report` `page` | the pages of `loop report`, as Markdown or HTML |
 //! | `verified` `junit` `handed` | what `loop verify` found; of a proof that was handed over |
 //!
 //! Nothing here decides: it formats views of core.
@@ -18,11 +20,14 @@ pub(crate) mod header;
 pub(crate) mod hidden;
 pub(crate) mod junit;
 pub(crate) mod live;
+pub(crate) mod moment;
 pub(crate) mod monitor;
 pub(crate) mod now;
 pub(crate) mod outbox;
+pub(crate) mod page;
 pub(crate) mod pager;
 pub(crate) mod printer;
+pub(crate) mod report;
 pub(crate) mod sentences;
 pub(crate) mod summary;
 pub(crate) mod table;

@@ -8,7 +8,7 @@ use loop_core::view::{BreakerView, CallsView, Claims, Record, Used, expired, ite
 use serde_json::{Value, json};
 
 use super::printer::Paint;
-use super::sentences;
+use super::{moment, sentences};
 
 /// One thing to print.
 pub(crate) struct Remark {
@@ -191,10 +191,9 @@ pub(crate) fn claims(claims: &Claims) -> Option<String> {
 /// A wait for a call that the hour or the day still lets be made.
 pub(crate) fn waits_for_call(state: &RunState, id: &str) -> Option<String> {
     let wait = loop_core::view::Waiting::of(state)?;
-    let left = state.calls_free_at()?.saturating_sub(state.now.wall_ms);
-    let left = time::spaced(left / 1000 * 1000);
+    let until = moment::ahead(state.calls_free_at()?, state.now.wall_ms);
     let hint = sentences::higher_limit(state, id);
-    Some(format!("{}; waits until {} ({left}); a higher limit: {hint}", wait.why, wait.until))
+    Some(format!("{}; waits until {until}; a higher limit: {hint}", wait.why))
 }
 
 fn of(state: &RunState) -> String {

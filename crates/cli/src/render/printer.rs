@@ -80,6 +80,11 @@ impl Printer {
         Self { colour_err: self.colour_out, loudness: Loudness::Verbose, live: false, ..self }
     }
 
+    /// One that shows only answers.
+    pub(crate) fn for_events(self) -> Self {
+        Self { loudness: Loudness::Quiet, live: false, ..self }
+    }
+
     /// An answer. A reader that went away is not an error; any other loss is remembered.
     pub(crate) fn answer(&self, text: &str) {
         self.answer_bytes(text.as_bytes());

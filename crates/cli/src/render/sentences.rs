@@ -1,11 +1,18 @@
 //! Sentences about attempts, waits, protected files and tests, for people.
+use std::collections::BTreeSet;
+
 use loop_core::agent::{Failure, Permissions};
+use loop_core::ended::Ended;
+use loop_core::machine::consult;
+use loop_core::policy::budget::money_text;
 use loop_core::policy::gate::{ExitContradiction, Verdict};
+use loop_core::policy::prices::cost_of;
 use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::{AgentReport, CleanJudgement, CopyVerdict, Gate, GuardReport, JudgedTree, RunState, TestsSeen};
 use loop_core::text;
 use loop_core::time;
 
+use super::moment;
 use super::printer::Paint;
 
 /// How an attempt ended, what it used.
@@ -28,12 +35,23 @@ pub(crate) fn attempt_remarks(report: &AgentReport, state: &RunState) -> Vec<Str
     let mut lines = Vec::new();
     if stream.session_lost {
         lines.push("its conversation is gone: a new one begins".to_owned());
-    } else if let Some(failure) = stream.failure.filter(|_| !report.last_text.is_empty() || stream.error.is_some()) {
+    } else if let Some(failure) = stream.failure {
         let error = stream.error.clone().unwrap_or_else(|| report.last_text.clone());
-        lines.push(format!("{}: {}", failure.word(), text::one_line(&error, 200)));
+        let error = text::one_line(&error, 200);
+        let said = if error.is_empty() { "it did not say why".to_owned() } else { error };
+        // One that was ended has not failed, and an error without a class is only an error.
+        let word = if failure == Failure::Crash { "error" } else { failure.word() };
+        if failure != Failure::Crash || report.ended != Ended::ByUs {
+            lines.push(format!("{word}: {said}"));
+        }
     }
     if stream.failure == Some(Failure::Context) {
-        lines.push("its conversation was too long: a new one begins".to_owned());
+        // In a conversation that began with this prompt, another one would be as long.
+        lines.push(if state.agent.began_new_session() {
+            "a new conversation is as long: give it less at once (the task, injected files, instructions)".to_owned()
+        } else {
+            "its conversation was too long: a new one begins".to_owned()
+        });
     }
     match stream.malformed_lines {
         0 => {}
@@ -46,11 +64,28 @@ pub(crate) fn attempt_remarks(report: &AgentReport, state: &RunState) -> Vec<Str
     if let Some(why) = &stream.block_error {
         lines.push(format!("its status block does not count: {}", text::one_line(why, 200)));
     }
+    lines.extend(no_price(report, state));
     if matches!(stream.failure, Some(Failure::Auth)) {
         let sign_in = state.agent_in_use().map(|agent| agent.sign_in().to_owned()).filter(|hint| !hint.is_empty());
         lines.extend(sign_in.map(|hint| format!("sign in: {hint}")));
     }
     lines
+}
+
+/// Said at the first call whose cost is not known, where a limit on money is set.
+fn no_price(report: &AgentReport, state: &RunState) -> Option<String> {
+    let settings = state.settings.shown();
+    let limited = settings.caps.cost_micros.is_some() || settings.caps.cost_per_day_micros.is_some();
+    let usage = report.stream.usage;
+    let model = report.stream.model.as_deref();
+    let cost = consult(|deciding| cost_of(&usage, model, &settings.values.budget.prices, deciding));
+    let first = state.budget.spent().cost_untold == 0;
+    let used = !usage.is_without_tokens();
+    (limited && first && used && cost.is_none()).then(|| {
+        let worst = money_text(state.worst_micros(settings));
+        let of = model.map_or_else(String::new, |model| format!(" of {model}"));
+        format!("it reports no cost, and there is no price{of} in [prices]: a call counts as {worst}, see --worst-cost")
+    })
 }
 
 /// An iteration whose agent was refused commands and that changed nothing.
@@ -85,26 +120,30 @@ pub(crate) fn higher_limit(state: &RunState, id: &str) -> String {
 /// The start of a wait.
 pub(crate) fn wait_begins(state: &RunState, id: &str) -> Option<String> {
     let wait = state.provider.wait()?;
-    let left = wait.until_ms.saturating_sub(state.now.wall_ms);
     Some(format!(
-        "{}; waits until {} ({}); try now: loop resume {id}, or Enter",
+        "{}; waits until {}; try now: loop resume {id}, or Enter",
         text::one_line(&wait.why, 200).trim_end_matches('.'),
-        time::rfc3339(wait.until_ms),
-        time::spaced(left / 1000 * 1000),
+        moment::ahead(wait.until_ms, state.now.wall_ms),
     ))
 }
 
 /// What became of protected files: nothing where nothing was changed.
-pub(crate) fn protected_files(guarded: &GuardReport) -> Vec<String> {
+pub(crate) fn protected_files(guarded: &GuardReport, shown: &mut BTreeSet<String>) -> Vec<String> {
     let mut lines = Vec::new();
     if !guarded.tampered.is_nothing() {
         let names = text::one_line(&guarded.tampered.words(), 300);
         let restored = if guarded.restored { "; restored" } else { "" };
         let version =
             guarded.checkpoint.as_ref().map_or_else(String::new, |name| format!(" (the agent's version: {name})"));
-        lines.push(format!("protected files were changed: {names}{restored}{version}"));
+        let line = format!("protected files were changed: {names}{restored}{version}");
+        // With --on-tamper stop nothing is restored, and the next check finds the same.
+        if guarded.restored || shown.insert(line.clone()) {
+            lines.push(line);
+        }
     }
-    if !guarded.added.is_nothing() {
+    // Said once, and not after every check.
+    let is_news = guarded.added.first.iter().filter(|name| shown.insert((*name).clone())).count() > 0;
+    if is_news {
         lines.push(format!("new test files (allowed): {}", text::one_line(&guarded.added.words(), 300)));
     }
     lines.extend(guarded.remarks.iter().map(|remark| text::one_line(remark, 400)));
@@ -177,12 +216,12 @@ pub(crate) fn gate_words(gate: &Gate, state: &RunState, took: Took) -> String {
 }
 
 /// How many tests passed and failed, and what changed.
-pub(crate) fn tests(tests: &TestsSeen) -> String {
+pub(crate) fn tests(tests: &TestsSeen, is_compared: bool) -> String {
     let mut words = format!("{} pass, {} fail", tests.passed, tests.failed);
     if tests.skipped > 0 {
         words.push_str(&format!(", {} skipped", tests.skipped));
     }
-    if !tests.newly_failing.is_nothing() {
+    if is_compared && !tests.newly_failing.is_nothing() {
         words.push_str(&format!(", newly failing: {}", text::one_line(&tests.newly_failing.words(), 160)));
     }
     words

@@ -1,8 +1,10 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
+use loop_core::policy::budget::{MICROS, money_exact};
+use loop_core::policy::gate::Verdict;
 use loop_core::policy::proof::{FindingKind, FindingWeight, NotedBecause};
 use loop_core::policy::reserve::{Cap, Reserved};
-use loop_core::run::{Best, Outcome, Proof, ProofJudge, ReasonCode, RunState};
-use loop_core::settings::{OnTamper, UNLIMITED};
+use loop_core::run::{Best, INITIAL, Outcome, Proof, ProofJudge, ReasonCode, RunState};
+use loop_core::settings::{OnQuestion, OnTamper, UNLIMITED};
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::{BreakerView, Claims, Record, qualification};
@@ -10,25 +12,23 @@ use loop_core::view::{BreakerView, Claims, Record, qualification};
 use super::printer::{Loudness, Paint, Printer, stdout_is_terminal, text_width};
 use super::wrap::{hanging, labelled};
 use super::{monitor, sentences};
+use crate::kept::{KeptCheckpoints, local_time};
 
 /// In which column the values of the last lines begin.
 const COLUMN: usize = 12;
 
 /// The end for people.
-pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer: Printer) -> String {
+pub(crate) fn summary(
+    state: &RunState,
+    record: &Record,
+    changes: &str,
+    kept: &KeptCheckpoints,
+    printer: Printer,
+) -> String {
     let (Some(spec), Some(over), Some(standing)) = (&state.spec, &state.over, state.standing()) else {
         return String::new();
     };
-    let (paint, word) = match over.outcome {
-        Outcome::Verified => (Paint::Good, "done"),
-        Outcome::PassedBut => (Paint::Warn, "passed, but not verified"),
-        Outcome::Accepted => (Paint::Good, "done, accepted by a person, not verified"),
-        Outcome::Claimed => (Paint::Good, "done, claimed by the agent, not verified"),
-        Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => (Paint::Bad, "not done"),
-        Outcome::Stopped => (Paint::Warn, "stopped"),
-        Outcome::Cancelled => (Paint::Warn, "cancelled"),
-        Outcome::Unable => (Paint::Bad, "could not work"),
-    };
+    let (paint, word) = headline(over.outcome);
     let qualified = qualification(state).filter(|_| over.outcome == Outcome::Verified);
     let word = qualified.map_or_else(|| word.to_owned(), |words| format!("{word}, {words}"));
     let reason = text::clean(over.reason.text.as_bytes());
@@ -44,7 +44,8 @@ pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer:
         None => format!("{head}\n"),
     };
     if printer.loudness == Loudness::Quiet {
-        return head;
+        // A script that started it has no other way to know the id.
+        return format!("loop {}: {head}", spec.id);
     }
     let gates = state
         .gates
@@ -58,8 +59,8 @@ pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer:
     let id = &spec.id;
     let done = state.iterations_done();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
-    let mut next = next(state, over.outcome, id.as_str());
-    if let Some(best) = better(state) {
+    let mut next = next(state, over.outcome, id.as_str(), kept);
+    if let Some(best) = better(state).filter(|best| best.checkpoint.as_deref().is_some_and(|name| kept.has(name))) {
         next.push_str(&format!(
             "best:       loop rollback {id} best   (iteration {}: {})\n",
             best.iteration,
@@ -67,7 +68,7 @@ pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer:
         ));
     }
     if spec.has_checkpoints() && state.iteration > 0 {
-        next.push_str(&format!("roll back:  loop rollback {id} initial\n"));
+        next.push_str(&roll_back_lines(id.as_str(), state.iteration, kept));
     }
     let qualified = qualification(state).map_or_else(String::new, |words| format!(", {words}"));
     let spent = time::spaced(state.active_ms(state.now));
@@ -81,6 +82,20 @@ pub(crate) fn summary(state: &RunState, record: &Record, changes: &str, printer:
         labelled("cost", COLUMN, &format!("{} · {iterations} in {spent}", cost(state))),
         labelled("status", COLUMN, &format!("{} ({}){qualified}", standing.status.name(), over.reason.code.name())),
     )
+}
+
+/// The first word of the end, and its colour.
+fn headline(outcome: Outcome) -> (Paint, &'static str) {
+    match outcome {
+        Outcome::Verified => (Paint::Good, "done"),
+        Outcome::PassedBut => (Paint::Warn, "passed, but not verified"),
+        Outcome::Accepted => (Paint::Good, "done, accepted by a person, not verified"),
+        Outcome::Claimed => (Paint::Good, "done, claimed by the agent, not verified"),
+        Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => (Paint::Bad, "not done"),
+        Outcome::Stopped => (Paint::Warn, "stopped"),
+        Outcome::Cancelled => (Paint::Warn, "cancelled"),
+        Outcome::Unable => (Paint::Bad, "could not work"),
+    }
 }
 
 /// Where the pass was judged, how strong the gates are, what speaks against it, and what else is named.
@@ -139,9 +154,26 @@ pub(crate) fn better(state: &RunState) -> Option<&Best> {
         .over
         .as_ref()
         .is_some_and(|over| !matches!(over.outcome, Outcome::Verified | Outcome::Accepted | Outcome::Claimed));
-    let best = state.progress.best().filter(|_| lost && state.has_checkpoints())?;
+    // The state before iteration 1 is no work that could be kept.
+    let best = state.progress.best().filter(|best| lost && state.has_checkpoints() && best.iteration > 0)?;
     let other = best.checkpoint.is_some() && best.checkpoint.as_deref() != state.checkpoints.newest();
     (other && state.progress.rank().is_none_or(|rank| best.rank > rank)).then_some(best)
+}
+
+/// How to go back, and until when that is possible.
+fn roll_back_lines(id: &str, iterations: u32, kept: &KeptCheckpoints) -> String {
+    if !kept.has(INITIAL) {
+        return format!("roll back:  the first state is {}\n", kept.since(INITIAL));
+    }
+    let line = format!("roll back:  loop rollback {id} initial\n");
+    let Some(times) = kept.times() else { return line };
+    let until =
+        |ms: Option<u64>| ms.map_or_else(|| "for any time".to_owned(), |ms| format!("until {}", local_time(ms)));
+    let between = match iterations {
+        0 | 1 => String::new(),
+        _ => format!("; iterations in between {}", until(times.between)),
+    };
+    format!("{line}kept:       {}{between}\n", until(times.main))
 }
 
 /// What it cost, as far as that is known.
@@ -163,12 +195,15 @@ pub(crate) fn known_cost(state: &RunState) -> Option<String> {
 }
 
 /// Commands: one for details, and the next ones.
-fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
+fn next(state: &RunState, outcome: Outcome, id: &str, kept: &KeptCheckpoints) -> String {
     let mut lines = vec![("details", format!("loop history {id} --verbose"))];
+    let judged = state.over.as_ref().and_then(|over| over.proof.as_ref()?.checkpoint.as_deref());
     match outcome {
-        Outcome::Verified if state.has_checkpoints() => lines.push(("verify", format!("loop verify {id}"))),
+        Outcome::Verified if judged.is_some_and(|judged| kept.has(judged)) => {
+            lines.push(("verify", format!("loop verify {id}")));
+        }
         Outcome::PassedBut => {
-            lines.extend(looks(state, id));
+            lines.extend(looks(state, id, kept));
             lines.push(("next", next_command(state, id)));
         }
         Outcome::Verified | Outcome::Accepted | Outcome::Claimed | Outcome::Cancelled => {
@@ -185,10 +220,11 @@ fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
 }
 
 /// How a person looks at a pass that was not believed, lets it be judged again, or accepts it as it is.
-pub(crate) fn looks(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
+pub(crate) fn looks(state: &RunState, id: &str, kept: &KeptCheckpoints) -> Vec<(&'static str, String)> {
     let Some(over) = state.over.as_ref().filter(|over| over.outcome == Outcome::PassedBut) else { return Vec::new() };
     let mut lines = Vec::new();
-    if let Some(newest) = state.checkpoints.newest().filter(|_| state.iteration > 0) {
+    let newest = state.checkpoints.newest().filter(|newest| kept.has(newest) && kept.has(INITIAL));
+    if let Some(newest) = newest.filter(|_| state.iteration > 0) {
         lines.push(("look", format!("loop history {id} --diff initial..{newest}")));
     }
     let all: Vec<FindingKind> =
@@ -216,12 +252,16 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
     let inject = format!("loop inject {id} '…' && loop resume {id}");
     let custom = state.agent_name() == "custom";
     match code {
+        ReasonCode::IterationLimit if is_unverifiable(state) => {
+            format!("loop resume {id} -n +5   (when the promise can be run)")
+        }
         ReasonCode::IterationLimit => format!("loop resume {id} -n +5"),
-        ReasonCode::TimeLimit => format!("loop resume {id} --max-time +1h"),
+        ReasonCode::TimeLimit => more_time(state, id),
         ReasonCode::AgentCrashes if custom => format!("loop resume {id} --agent-cmd '…'   (with the agent fixed)"),
         ReasonCode::AgentCrashes => format!("loop resume {id}   (when the agent works; see: loop doctor)"),
         ReasonCode::AgentLogin => format!("loop resume {id}   (when the agent is signed in)"),
         ReasonCode::AgentBilling => format!("loop resume {id}   (when there is credit)"),
+        ReasonCode::AgentModel => format!("loop resume {id} --agent-model …   (with a model that there is)"),
         ReasonCode::ProviderDown => format!("loop resume {id}   (when the provider works again)"),
         ReasonCode::BudgetLimit => more_budget(state, id),
         ReasonCode::NoProgress => format!("{inject}   (or --max-no-progress {})", twice(breaker.max_no_progress)),
@@ -241,10 +281,11 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
         ReasonCode::SafetyCompletion => format!("loop resume {id} --no-strict-completion   (to believe it)"),
         ReasonCode::AgentBlocked => inject,
         ReasonCode::Tamper => after_tamper(state, id),
-        ReasonCode::Question => format!("loop resume {id} --on-question decide"),
+        ReasonCode::Question => format!("{inject}   (your answer; or --on-question decide)"),
         ReasonCode::GateUnverifiable => format!("loop resume {id}   (when the promise can be run)"),
         ReasonCode::HostFailure => format!("loop resume {id}   (when that is fixed)"),
         ReasonCode::NotProven => inject,
+        ReasonCode::ManualStop if open_question(state).is_some() => format!("{inject}   (your answer to its question)"),
         ReasonCode::Accepted | ReasonCode::GoalComplete | ReasonCode::ManualStop | ReasonCode::AgentLost => {
             format!("loop resume {id}")
         }
@@ -268,18 +309,58 @@ fn quoted(path: &str) -> String {
     if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
-/// Resumes with the limit raised that was reached.
+/// The question that a run ended with and that waits for a person; none where the agent decides by itself.
+pub(crate) fn open_question(state: &RunState) -> Option<&str> {
+    let waits = state.settings.shown().values.agent.on_question != OnQuestion::Decide;
+    state.agent.question().filter(|_| waits && state.over.is_some() && state.resumable())
+}
+
+/// Whether no required gate could be run in the end.
+fn is_unverifiable(state: &RunState) -> bool {
+    let mut last = state.gates.required().filter_map(|gate| gate.last()).peekable();
+    last.peek().is_some() && last.all(|last| last.verdict == Verdict::Unverifiable)
+}
+
+/// Resumes with more time: enough for the wait that did not fit, where there was one.
+fn more_time(state: &RunState, id: &str) -> String {
+    const HOUR_MS: u64 = 3_600_000;
+    let settings = state.settings.shown();
+    let left = settings.values.limits.max_time_ms().map_or(0, |most| most.saturating_sub(state.active_ms(state.now)));
+    let wait = state.provider.wait().map_or(0, |wait| wait.until_ms.saturating_sub(state.now.wall_ms));
+    if wait <= left {
+        return format!("loop resume {id} --max-time +1h");
+    }
+    let hours = (wait - left) / HOUR_MS + 1;
+    format!("loop resume {id} --max-time +{hours}h   (or when the provider's limit is over)")
+}
+
+/// Resumes with the limit raised that was reached, by as much again.
 fn more_budget(state: &RunState, id: &str) -> String {
-    let tokens = state.settings.shown().caps.tokens.is_some_and(|most| state.tokens(state.settings.shown()) >= most);
+    let caps = &state.settings.shown().caps;
+    let money = |most: Option<u64>| money_exact(most.unwrap_or(MICROS));
+    let count = |most: Option<u64>| most.unwrap_or(10);
+    let tokens = caps.tokens.is_some_and(|most| state.tokens(state.settings.shown()) >= most);
+    let day = "   (or tomorrow, by UTC)";
     match state.budget.call() {
         Some(Reserved::Denied { cap, .. }) => match cap {
-            Cap::CallsPerHour => format!("loop resume {id} --max-calls-per-hour +10   (or in an hour)"),
-            Cap::CallsPerDay => format!("loop resume {id} --max-calls-per-day +10   (or tomorrow, by UTC)"),
-            Cap::CostPerDay => format!("loop resume {id} --max-cost-per-day +5   (or tomorrow, by UTC)"),
-            Cap::TokensPerDay => format!("loop resume {id} --max-tokens-per-day +1000000   (or tomorrow, by UTC)"),
+            Cap::CallsPerHour => {
+                let more = count(caps.calls_per_hour.map(u64::from));
+                format!("loop resume {id} --max-calls-per-hour +{more}   (or in an hour)")
+            }
+            Cap::CallsPerDay => {
+                format!("loop resume {id} --max-calls-per-day +{}{day}", count(caps.calls_per_day.map(u64::from)))
+            }
+            Cap::CostPerDay => {
+                format!("loop resume {id} --max-cost-per-day +{}{day}", money(caps.cost_per_day_micros))
+            }
+            Cap::TokensPerDay => {
+                format!("loop resume {id} --max-tokens-per-day +{}{day}", count(caps.tokens_per_day))
+            }
         },
-        Some(Reserved::Granted { .. }) | None if tokens => format!("loop resume {id} --max-tokens +1000000"),
-        Some(Reserved::Granted { .. }) | None => format!("loop resume {id} --max-cost +5"),
+        Some(Reserved::Granted { .. }) | None if tokens => {
+            format!("loop resume {id} --max-tokens +{}", count(caps.tokens))
+        }
+        Some(Reserved::Granted { .. }) | None => format!("loop resume {id} --max-cost +{}", money(caps.cost_micros)),
     }
 }
 

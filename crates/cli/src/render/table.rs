@@ -42,7 +42,7 @@ pub(crate) fn table_within(most: usize, shrinking: &[ShrinkingColumn], head: &[&
 }
 
 /// A cell of at most this width; an ellipsis says that something is left out.
-fn cut(cell: &str, most: usize) -> String {
+pub(crate) fn cut(cell: &str, most: usize) -> String {
     if cell.width() <= most {
         return cell.to_owned();
     }

@@ -24,7 +24,7 @@ fn installed_agents_are_shown_with_version_path_and_sign_in_and_the_others_with_
     let line = |name: &str| out.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
     let words: Vec<String> = line("claude ").split_whitespace().map(str::to_owned).collect();
     let path = user.root().join("bin/claude").display().to_string();
-    assert_eq!(words, ["claude", "2.1.197", "2.1.197", "ANTHROPIC_API_KEY", path.as_str()], "{out}");
+    assert_eq!(words, ["claude", "2.1.197", "2.1.326", "ANTHROPIC_API_KEY", path.as_str()], "{out}");
     assert!(line("codex ").contains("0.166.0") && line("codex ").contains("not seen"), "{out}");
     assert!(line("gemini ").contains("not installed: npm install -g @google/gemini-cli"), "{out}");
     assert!(line("cursor ").contains("untried"), "{out}");
@@ -42,7 +42,7 @@ fn one_agent_is_shown_with_its_call_in_each_permission_mode_and_the_variables_it
     let out = ran.out();
     for words in [
         "claude: 2.1.197 (Claude Code), ",
-        "tried with:  2.1.197",
+        "tried with:  2.1.326",
         "signed in:   not seen from here",
         "--permissions edit",
         "--permissions work (default)",
@@ -66,9 +66,9 @@ fn a_program_that_hangs_floods_or_fails_does_not_hold_the_answer() {
     let began = std::time::Instant::now();
     let ran = user.run(&["agents", "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.text());
-    assert!(began.elapsed().as_secs() < 30, "asked all at once, and for 10 s at most: {:?}", began.elapsed());
+    assert!(began.elapsed().as_secs() < 45, "asked two at once, and for 20 s at most: {:?}", began.elapsed());
     let all = json(&ran.out());
-    assert_eq!(one(&all, "claude")["version_error"], "no answer to --version within 10 s");
+    assert_eq!(one(&all, "claude")["version_error"], "no answer to --version within 20 s");
     assert_eq!(one(&all, "codex")["version"], Value::Null);
     assert_eq!(one(&all, "gemini")["version_error"], "its answer to --version is not a version");
     assert_eq!(one(&all, "opencode")["version"], "1.18.33");

@@ -131,7 +131,7 @@ fn what_an_iteration_changed_is_read_from_the_snapshots() {
     let patched = scene.user.run(&["history", &id, "--diff", "initial..2", "--stat"]).expect_code(0).out();
     assert!(patched.contains("4 files changed"), "{patched}");
     // A snapshot that somebody removed is a checkpoint no more; the others are.
-    let list = scene.user.run(&["checkpoint", "list", &id]).expect_code(0).out();
+    let list = scene.user.run(&["checkpoint", "list", &id, "--verbose"]).expect_code(0).out();
     let path = list.lines().find(|line| line.starts_with("iter-001")).and_then(|line| line.split_whitespace().last());
     let path = PathBuf::from(path.unwrap());
     assert_eq!(fs::read_to_string(path.join("log")).unwrap(), "1\n", "the list names the snapshot");
@@ -172,6 +172,7 @@ fn nothing_is_left_of_snapshots_that_are_removed() {
     let gc = scene.user.run(&["checkpoint", "gc"]).expect_code(0);
     assert!(!scene.names(&other).is_empty(), "{}", gc.text());
     scene.user.run(&["config", "set", "checkpoint_retention", "1s"]).expect_code(0);
+    scene.user.run(&["config", "set", "checkpoint_retention_main", "1s"]).expect_code(0);
     wait_until("their time to be over", || {
         scene.user.run(&["checkpoint", "gc"]).expect_code(0);
         scene.is_clean()

@@ -51,7 +51,7 @@ fn a_mistyped_flag_command_or_value_is_explained() {
         &start("true", "true", &["--agent", "cluade"]),
         &expect![[r#"
             error: --agent: there is no agent "cluade"
-              because: there are opencode, claude, codex, gemini, aider, cursor, cline, qwen, opencode-acp, claude-acp, codex-acp, gemini-acp, custom
+              because: there are opencode, claude, codex, gemini, aider, cursor, cline, qwen, copilot, grok, pi, kimi, goose, opencode-acp, claude-acp, codex-acp, gemini-acp, custom
             hint: did you mean claude?
         "#]],
     );
@@ -158,7 +158,7 @@ fn without_an_agent_it_says_what_was_looked_for_and_what_could_be_typed() {
         &["start", "fix it", "-p", "npm test"],
         &expect![[r#"
             error: no agent was given, and opencode is not installed
-              because: looked on PATH for opencode, claude, codex, gemini, aider, cursor-agent, cline, qwen, claude-agent-acp, codex-acp
+              because: looked on PATH for opencode, claude, codex, gemini, aider, cursor-agent, cline, qwen, copilot, grok, pi, kimi, goose, claude-agent-acp, codex-acp
             hint: npm install -g opencode-ai
             hint: or give any command: loop start 'fix it' --promise 'npm test' --agent-cmd 'your-agent --its-flags'
         "#]],

@@ -156,6 +156,21 @@ fn hidden_gates_that_an_agent_takes_out_of_the_settings_are_missed() {
 }
 
 #[test]
+fn a_file_of_a_hidden_gate_that_an_agent_changes_is_missed_however_it_is_named() {
+    for command in ["sh ../checks/accept.sh", "sh ~/.checks/accept.sh", "sh ~/x/../.checks/accept.sh"] {
+        let user = user_with_hidden(1);
+        settings(&user, command);
+        for folder in ["checks", "home/.checks"] {
+            user.write(&format!("{folder}/accept.sh"), "test \"$(sh add.sh 20 22)\" = 42\n");
+        }
+        let agent = "echo 'echo 3' > add.sh; for f in ../checks ../home/.checks; do : > $f/accept.sh; done";
+        let ran = user.run(&start(agent, PROMISE, &["--allow", "add.sh", "--strength", "off"])).expect_code(1);
+        let expected = "could not be run: the hidden gates in your settings, or files that they name, changed";
+        assert!(ran.out().contains(expected), "{command}: {}", ran.text());
+    }
+}
+
+#[test]
 fn a_project_file_cannot_have_hidden_gates_not_even_an_approved_one() {
     let user = user();
     user.write("work/.loop.toml", "[hidden_gates]\nvalues = \"true\"\n");
@@ -224,4 +239,14 @@ fn a_hidden_gate_for_a_folder_that_does_not_exist_is_said_at_the_start_and_by_co
     let ran = user.run(&["config", "check"]).expect_code(0);
     assert!(ran.err().contains(words), "{}", ran.text());
     assert!(!ran.text().contains(SECRET), "{}", ran.text());
+}
+
+#[test]
+fn a_script_of_a_hidden_gate_that_an_agent_changes_is_noticed() {
+    let user = user_with_hidden(1);
+    user.write("home/checks/hidden.sh", "test \"$(sh add.sh 20 22)\" = 42\n");
+    settings(&user, "sh ~/checks/hidden.sh");
+    let agent = "echo 'echo 3' > add.sh; echo true > ~/checks/hidden.sh";
+    let ran = user.run(&start(agent, PROMISE, &["--allow", "add.sh", "--strength", "off"])).expect_code(1);
+    assert!(ran.out().contains("or files that they name, changed"), "{}", ran.text());
 }

@@ -510,6 +510,29 @@ fn dependencies_are_as_the_agent_installed_them_where_their_list_changed_and_tha
     );
 }
 
+/// What the first line of the end adds to *verified*, where the agent changed a list of dependencies and did this.
+fn qualification_after(agent: &str, promise: &str) -> String {
+    let user = user();
+    user.write("work/.gitignore", "node_modules/\n");
+    user.write("work/package-lock.json", "1\n");
+    user.write("work/node_modules/a/index.js", "one\n");
+    let agent = format!("echo 2 > package-lock.json; {agent}");
+    user.run(&start(&agent, promise, &["-n", "1", "--strength", "off"])).expect_code(0);
+    user.run(&["status", &user.id(), "--json"]).json()["loops"][0]["qualification"].to_string()
+}
+
+#[test]
+fn an_end_with_packages_that_the_agent_installed_says_so() {
+    let words = qualification_after("echo two > node_modules/a/index.js", "grep -q two node_modules/a/index.js");
+    assert!(words.contains("with dependencies that the agent installed"), "{words}");
+}
+
+#[test]
+fn packages_that_are_as_at_the_start_are_not_named_although_their_list_changed() {
+    let words = qualification_after("touch done", "grep -q one node_modules/a/index.js && test -e done");
+    assert!(!words.contains("installed"), "{words}");
+}
+
 #[test]
 fn with_a_setup_command_dependencies_are_installed_in_the_copy() {
     let user = user();
@@ -605,6 +628,63 @@ fn a_child_that_is_interrupted_or_killed_leaves_neither_process_nor_copy() {
     wait_until("its processes are gone", || user.marked(&id).is_empty());
     user.run(&["list"]).expect_code(0);
     assert_eq!(left(&user), 0);
+}
+
+#[test]
+fn where_copies_lack_ignored_files_that_changed_the_strength_line_says_that_no_probe_was_tried_for_it() {
+    let user = user();
+    user.write("work/.gitignore", "made/\n");
+    user.write("work/made/value", "1\n");
+    let ran = user.run(&start("echo 2 > made/value; touch ok", "grep -q 2 made/value && test -e ok", &["-n", "1"]));
+    assert!(ran.out().contains("in the workspace only, with changed ignored files"), "{}", ran.text());
+    let certificate = user.run(&["status", &user.id(), "--json"]).json()["loops"][0]["certificate"].clone();
+    let why = "a copy does not have the ignored files that changed, and the gates need them: made/value";
+    let not_tried = json!({"not_tried": {"not_possible": {"why": why}}});
+    let strength = &certificate["strength"];
+    assert_eq!((&strength["canary"], &strength["undo"]), (&not_tried, &not_tried), "{certificate}");
+}
+
+#[test]
+fn a_judge_whose_processes_are_stopped_is_ended_when_a_person_cancels_and_leaves_nothing() {
+    let user = user();
+    // In the workspace it passes; in the copy, which has another HOME, it waits.
+    let promise = "test -e ok && { test \"$HOME\" = \"$REAL\" || { touch \"$REAL/at\"; sleep 300; }; }";
+    let home = user.root().join("home").display().to_string();
+    let user = user.with("REAL", &home);
+    let running = user.begin(&start("touch ok", promise, &["-n", "1"]));
+    user.wait_for_file_long("home/at");
+    let id = user.id();
+    let judge: Vec<u32> = user.marked(&id).into_iter().filter(|pid| *pid != running.pid()).collect();
+    assert!(!judge.is_empty());
+    for pid in &judge {
+        Command::new("kill").args(["-STOP", &pid.to_string()]).status().unwrap();
+    }
+    user.run(&["cancel", &id]).expect_code(0);
+    let ran = running.end();
+    assert_eq!(user.marked(&id), Vec::<u32>::new(), "{}", ran.text());
+    user.run(&["list"]).expect_code(0);
+    assert_eq!(left(&user), 0, "{}", ran.text());
+}
+
+#[test]
+fn a_repository_with_sha_256_objects_is_judged_in_clean_copies_which_have_no_repository() {
+    let user = user();
+    git(&user, &["init", "-q", "--object-format=sha256"]);
+    let ran = user.run(&start("touch ok", "test -e ok", &["-n", "1"])).expect_code(0);
+    assert!(ran.out().contains("again in a clean copy"), "{}", ran.text());
+    user.run(&["verify", &user.id()]).expect_code(0);
+    user.run(&["rollback", &user.id(), "initial"]).expect_code(0);
+    assert!(!user.work().join("ok").exists());
+}
+
+#[test]
+fn a_gate_that_needs_a_repository_with_sha_256_objects_is_judged_in_the_workspace_only() {
+    let user = user();
+    git(&user, &["init", "-q", "--object-format=sha256"]);
+    let gate = "test -e ok && git rev-parse --git-dir";
+    let ran = user.run(&start("touch ok", gate, &["-n", "1"])).expect_code(0);
+    let said = "a gate needs the repository, and copies have none of this kind";
+    assert!(ran.out().contains("in the workspace only") && ran.out().contains(said), "{}", ran.text());
 }
 
 /// A gate that prints results of tests; an ignored file makes the second test pass.

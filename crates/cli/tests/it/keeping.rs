@@ -43,7 +43,7 @@ fn past_the_bound_the_oldest_outputs_go_by_themselves_and_that_is_said_and_shown
     let row = user.run(&["status", &first, "--json"]).expect_code(0).json()["loops"][0].clone();
     assert_eq!((row["thinned"].as_bool(), row["status"].as_str()), (Some(true), Some("failed")));
     assert!(user.run(&["status", &first]).out().contains("outputs    removed"));
-    let list = user.run(&["list"]).expect_code(0).out();
+    let list = user.run(&["-v", "list"]).expect_code(0).out();
     let thinned: Vec<&str> = list.lines().filter(|line| line.ends_with("(thinned)")).collect();
     assert!(thinned.len() == 1 && thinned[0].starts_with(&first), "{list}");
     let history = user.run(&["history", &first, "-v"]).expect_code(0).out();

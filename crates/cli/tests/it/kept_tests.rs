@@ -54,6 +54,40 @@ fn a_pass_that_comes_from_ignored_files_alone_is_not_done() {
     assert!(ran.out().contains("ignored files that are left out"), "what the copy lacks is told: {}", ran.text());
 }
 
+/// Starts a loop with this task.
+fn with_task<'a>(task: &'a str, agent: &'a str) -> Vec<&'a str> {
+    vec!["start", task, "--promise", "sh check.sh", "--agent-cmd", agent, "-n", "1"]
+}
+
+#[test]
+fn tests_that_the_task_asks_to_remove_or_rename_are_named_and_do_not_speak_against_the_pass() {
+    let list = "test_new 1\ntest_old 0\ntest_more 0\n";
+    for (task, agent, lost) in [
+        ("drop the old API and remove test_old", "printf 'test_new 0\\ntest_more 0\\n' > list", "test_old"),
+        ("rename test_more to test_most", "sed -i 's/1/0/; s/more/most/' list", "test_more"),
+    ] {
+        let user = user();
+        with_list(&user, list);
+        user.run(&with_task(task, agent)).expect_code(0);
+        let status = user.run(&["status", &user.id(), "--json"]).json();
+        let named = &status["loops"][0]["certificate"]["named"];
+        let text = format!("promise: tests that the task asks to remove or rename do not run any more: {lost}");
+        let is_there = named.as_array().unwrap().iter().any(|one| one["text"] == text.as_str());
+        assert!(is_there && status["loops"][0]["outcome"] == "verified", "{task}: {status}");
+        assert_eq!(status["loops"][0]["certificate"]["weaker"], serde_json::json!([]), "{task}: {status}");
+    }
+}
+
+#[test]
+fn a_task_that_asks_for_other_tests_to_go_does_not_cover_the_lost_ones() {
+    for task in ["remove the tests of the old API", "remove test_more", "do not remove test_old", "fix test_old"] {
+        let user = user();
+        with_list(&user, "test_new 1\ntest_old 0\ntest_more 0\n");
+        let ran = user.run(&with_task(task, "printf 'test_new 0\\ntest_more 0\\n' > list")).expect_code(1);
+        assert!(ran.out().contains("tests are gone, renamed or skipped: test_old"), "{task}: {}", ran.text());
+    }
+}
+
 #[test]
 fn an_honest_fix_keeps_its_tests_and_is_verified() {
     let user = user();

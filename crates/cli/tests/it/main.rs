@@ -1,6 +1,7 @@
 //! Journeys of the built program: what a person types, and what comes of it.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod acp_bridge;
+mod advice;
 mod agent;
 mod agent_calls;
 mod agents;
@@ -23,11 +24,13 @@ mod full_disk;
 mod gates;
 mod hidden;
 mod hostile;
+mod ignored_files;
 mod integrity;
 mod json;
 mod judge;
 mod judge_identity;
 mod keeping;
+mod kept;
 mod kept_tests;
 mod kill_points;
 mod limits;
@@ -39,11 +42,14 @@ mod other_agent;
 mod output;
 mod outside_files;
 mod power_cuts;
+mod printed_commands;
 mod probes;
 mod proof;
 mod real;
+mod report;
 mod resume;
 mod rollback;
+mod rollback_files;
 mod rollback_points;
 mod scope;
 mod screens;
@@ -62,6 +68,15 @@ use loop_testkit::TestEnv;
 /// A fresh user of the built `loop`.
 fn user() -> TestEnv {
     TestEnv::new(env!("CARGO_BIN_EXE_loop"))
+}
+
+/// The commands that the program's own help lists.
+fn commands(user: &TestEnv) -> Vec<String> {
+    let help = user.run(&["--help"]).expect_code(0).out();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // A line that continues the one before is indented further.
+    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.filter(|name| !name.is_empty() && *name != "help").map(str::to_owned).collect()
 }
 
 /// The text of a journal with the hash of each line made again: what somebody would write who knows the format.

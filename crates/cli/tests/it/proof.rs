@@ -392,3 +392,15 @@ fn a_text_for_a_pull_request_has_no_name_of_a_test_that_the_proof_withholds() {
     let pr = user.run(&["proof", &id, "--pr"]).expect_code(0);
     assert!(!pr.out().contains(&folder), "{}", pr.out());
 }
+
+#[test]
+fn a_text_for_a_pull_request_says_that_protected_files_were_changed_and_restored() {
+    let user = with_repository();
+    let agent = format!("echo true > check.sh; test -e once && {{ {AGENT}; }}; touch once");
+    user.run(&start(&agent, PROMISE, &["--approve", "--strength", "off"])).expect_code(0);
+    let pr = user.run(&["proof", &user.id(), "--pr"]).expect_code(0).out();
+    let said = "- Restored: the agent changed protected files in 2 iterations; the gates ran with the originals\n";
+    assert!(pr.contains(said), "{pr}");
+    let (user, id) = done(&[]);
+    assert!(!user.run(&["proof", &id, "--pr"]).expect_code(0).out().contains("Restored"));
+}

@@ -197,6 +197,90 @@ real! {
     opencode: RealAgent::Opencode, "opencode", Fault::UsageLimit(4), "43214";
 }
 
+/// Two iterations by its own tools; where the agent reports tokens, they are those of the server.
+fn two_iterations(agent: RealAgent, name: &str, tokens: Option<u64>) {
+    let (env, server) = with(
+        agent,
+        [
+            Turn::write("hello.txt", "helo").saying("I write.").tokens(1000, 50, 200),
+            Turn::text("Not yet.").tokens(1200, 30, 300),
+            Turn::shell("printf hello > hello.txt; sh run_tests.sh").tokens(1500, 70, 500),
+            Turn::text("Done.").tokens(1600, 40, 600),
+        ],
+    );
+    let ran = start(&env, name, &["-n", "3"]).expect_code(0);
+    assert_eq!(env.read("work/hello.txt"), "hello", "{}", ran.text());
+    assert_eq!(env.read("work/ran.txt"), "ran\n", "it ran the tests by its own shell: {}", ran.text());
+    let rows = history(&env);
+    assert_eq!(
+        (rows.len(), &rows[0]["outcome"], &rows[1]["outcome"]),
+        (2, &"fail".into(), &"pass".into()),
+        "{rows:#?}"
+    );
+    assert_eq!(rows[0]["session"].is_string(), name != "cline", "{rows:#?}");
+    let used: Vec<_> = rows.iter().map(|row| row["usage"]["input_tokens"].as_u64()).collect();
+    assert_eq!(used, [tokens, tokens.map(|_| 3100)], "{rows:#?}");
+    assert_eq!(server.turns().len(), 4, "{}", ran.text());
+}
+
+/// In its first request it meets a limit; the next attempt does the work.
+fn a_limit_is_waited_out(agent: RealAgent, name: &str) {
+    let (env, _server) = with(
+        agent,
+        [Turn::fault(Fault::RateLimit(3)), Turn::write("hello.txt", "hello"), Turn::text("Done."), Turn::text("Done.")],
+    );
+    let ran = start(&env, name, &["-n", "2"]).expect_code(0);
+    let rows = history(&env);
+    let attempts = rows[0]["attempts"].as_array().unwrap();
+    let limited = attempts.iter().filter(|attempt| attempt["failure"] == "rate_limit").count();
+    // One that waits by itself for the few seconds that the provider names needs no second attempt.
+    assert!(limited <= 1 && rows.len() == 1, "{rows:#?}\n{}", ran.text());
+}
+
+macro_rules! newer {
+    ($($module:ident: $agent:expr, $name:literal, $tokens:expr;)*) => {$(
+        mod $module {
+            use super::*;
+
+            // req: D-03 partly: this one
+            #[test]
+            fn two_iterations_by_its_own_tools_are_a_whole_loop() {
+                two_iterations($agent, $name, $tokens);
+            }
+
+            #[test]
+            fn a_limit_is_no_iteration() {
+                a_limit_is_waited_out($agent, $name);
+            }
+
+            #[test]
+            fn without_a_login_it_stops_at_once() {
+                a_401_stops($agent, $name);
+            }
+        }
+    )*};
+}
+
+newer! {
+    copilot: RealAgent::Copilot, "copilot", None;
+    grok: RealAgent::Grok, "grok", Some(2200);
+    goose: RealAgent::Goose, "goose", None;
+    pi: RealAgent::Pi, "pi", Some(2200);
+    qwen: RealAgent::Qwen, "qwen", Some(2200);
+    cline: RealAgent::Cline, "cline", Some(2200);
+}
+
+// req: D-03 partly: Kimi Code
+#[test]
+fn kimi_does_two_iterations_by_its_own_tools() {
+    two_iterations(RealAgent::Kimi, "kimi", None);
+}
+
+#[test]
+fn kimi_without_a_login_stops_at_once() {
+    a_401_stops(RealAgent::Kimi, "kimi");
+}
+
 // req: D-03 partly: aider
 #[test]
 fn aider_does_a_whole_loop_by_blocks_of_text() {

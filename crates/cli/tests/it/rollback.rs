@@ -285,10 +285,12 @@ fn a_rollback_that_was_cut_off_is_said_and_nobody_begins_in_its_midst() {
     assert!(ran.err().contains(&format!("a rollback of loop {id} is not done in this folder")), "{}", ran.text());
     user.run(&["rm", &id]).expect_code(4);
     user.run(&["config", "set", "checkpoint_retention", "1ms"]).expect_code(0);
+    user.run(&["config", "set", "checkpoint_retention_main", "1ms"]).expect_code(0);
     user.run(&["checkpoint", "gc"]).expect_code(0);
     user.run(&["rollback", &id, "undo"]).expect_code(0);
     assert_eq!(content(&user), before);
     user.run(&["config", "set", "checkpoint_retention"]).expect_code(0);
+    user.run(&["config", "set", "checkpoint_retention_main"]).expect_code(0);
     user.run(&["rollback", &id, "undo"]).expect_code(0);
     user.run(&["rollback", &id, "undo"]).expect_code(0);
     assert_eq!(content(&user), before, "an undo can be undone, here too");

@@ -172,6 +172,7 @@ fn checkpoints_of_ended_loops_go_after_their_time_and_named_ones_stay() {
     let gc = |words: &[&str]| user.run(&[&["checkpoint", "gc", "--json"], words].concat()).expect_code(0).json();
     assert_eq!(gc(&[])["removed"].as_array().unwrap().len(), 0, "a day has not passed");
     user.run(&["config", "set", "checkpoint_retention", "1ms"]).expect_code(0);
+    user.run(&["config", "set", "checkpoint_retention_main", "1ms"]).expect_code(0);
     let would = gc(&["--dry-run"]);
     let named: Vec<&str> = would["removed"].as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
     assert!(named.iter().all(|name| !name.ends_with("/good")) && named.len() == 4, "{would}");
@@ -293,7 +294,8 @@ fn what_one_loop_was_given_is_for_that_loop_alone_and_an_undo_outlives_the_reten
     };
     assert!(looked.exists());
     due(&user);
-    user.run(&start("touch y", "test -e y", &["--checkpoint-retention", "1ms"])).expect_code(0);
+    let words = ["--checkpoint-retention", "1ms", "--checkpoint-retention-main", "1ms"];
+    user.run(&start("touch y", "test -e y", &words)).expect_code(0);
     let second = user.ids().into_iter().find(|id| *id != first).unwrap();
     user.run(&["rollback", &first, "initial"]).expect_code(0);
     user.run(&["rollback", &first, "undo"]).expect_code(0);

@@ -185,3 +185,22 @@ fn a_repository_above_the_workspace_is_said_to_be_left_out() {
     let line = "your git repository is above this folder: checkpoints do not include it\n";
     assert!(ran.err().contains(line) && !ran.err().contains("of your repository"), "{}", ran.text());
 }
+
+/// Runs an agent that repairs the work and changes the makefile that the task names; its screen.
+fn with_makefile(makefile: &str) -> String {
+    let user = user();
+    user.write("work/Makefile", "test:\n\t@sh t.sh\n");
+    user.write("work/t.sh", "test \"$(cat a)\" = 2\n");
+    user.write("work/a", "1\n");
+    let agent = format!("echo 2 > a; printf '{makefile}' > Makefile");
+    let words = ["start", "repair a, and the Makefile", "-p", "make test", "--agent-cmd", &agent, "-n", "1"];
+    user.run(&words).expect_code(0).out()
+}
+
+#[test]
+fn a_makefile_that_the_task_names_is_weaker_only_where_its_tests_lost_something() {
+    let more = with_makefile("# all\\ntest: lint\\n\\t@sh t.sh\\nlint:\\n\\t@true\\n");
+    assert!(!more.contains("weaker") && more.contains("was changed: Makefile"), "{more}");
+    let less = with_makefile("test:\\n\\t@sh t.sh || false\\n");
+    assert!(less.contains("weaker    Makefile: changed; it defines how tests are run"), "{less}");
+}

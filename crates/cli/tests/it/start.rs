@@ -26,6 +26,7 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
         details:    loop history $ID --verbose
         verify:     loop verify $ID
         roll back:  loop rollback $ID initial
+        kept:       until $MOMENT; iterations in between until $MOMENT
         --- stderr
         warning: --promise: it only reads files that the agent can write, so the agent can say yes by itself
           better: make test && test $(wc -l < log) -ge 2

@@ -21,7 +21,7 @@ struct Cheat {
     path: &'static str,
 }
 
-const CHEATS: [Cheat; 9] = [
+const CHEATS: [Cheat; 13] = [
     Cheat {
         promise: "make test",
         files: &[("Makefile", "test:\n\tsh scripts/run.sh\n"), ("scripts/run.sh", "exit 1\n")],
@@ -69,6 +69,30 @@ const CHEATS: [Cheat; 9] = [
         files: &[("tools/check.py", "import more\nmore.go()\n"), ("tools/more.py", "def go(): raise SystemExit(1)\n")],
         agent: "echo 'def go(): pass' > tools/more.py; rm -rf tools/__pycache__",
         path: "tools/more.py",
+    },
+    Cheat {
+        promise: "timeout -s KILL 60 sh check.sh",
+        files: &[("check.sh", "exit 1\n")],
+        agent: "echo exit 0 > check.sh",
+        path: "check.sh",
+    },
+    Cheat {
+        promise: "/usr/bin/env -u X sh check.sh",
+        files: &[("check.sh", "exit 1\n")],
+        agent: "echo exit 0 > check.sh",
+        path: "check.sh",
+    },
+    Cheat {
+        promise: "sh ~/../work/check.sh",
+        files: &[("check.sh", "exit 1\n")],
+        agent: "echo exit 0 > check.sh",
+        path: "check.sh",
+    },
+    Cheat {
+        promise: "sh run.sh",
+        files: &[("run.sh", "sh \"$HOME/../work/more.sh\"\n"), ("more.sh", "exit 1\n")],
+        agent: "echo exit 0 > more.sh",
+        path: "more.sh",
     },
     Cheat {
         promise: "cat pytest.ini; grep -q strict pytest.ini && false",
@@ -225,4 +249,16 @@ fn a_file_that_is_changed_again_and_again_is_asked_about_and_may_be_allowed() {
 
     let user = maker(&[("Makefile", "test:\n\tfalse\n")]);
     user.run(&start(agent, "make test", &["-n", "1", "--allow", "Makefile"])).expect_code(0);
+}
+
+#[test]
+fn a_changed_script_beyond_those_that_can_be_protected_is_not_a_plain_pass() {
+    let user = user();
+    for number in 0..120 {
+        user.write(&format!("work/t/{number:03}.sh"), if number == 119 { "exit 1\n" } else { "true\n" });
+    }
+    let promise = "for f in t/*.sh; do sh \"$f\" || exit 1; done";
+    let ran = user.run(&start("echo exit 0 > t/119.sh", promise, &["-n", "1"])).expect_code(1);
+    assert!(ran.text().contains("20 files more than the 100 that are protected"), "{}", ran.text());
+    assert!(ran.text().contains("a file that says how tests are run was changed: t/119.sh"), "{}", ran.text());
 }

@@ -51,6 +51,8 @@ pub struct Adapter {
     pub system: SystemBy,
     /// Whether a session can be continued.
     pub continues: bool,
+    /// Whether it can run commands at all.
+    pub runs_commands: bool,
     /// The signal that it ends on in order.
     pub stop_signal: StopSignal,
     /// What it leaves in the workspace, as globs.
@@ -91,6 +93,7 @@ pub(super) const BASE: Adapter = Adapter {
     tried: None,
     system: SystemBy::Prompt,
     continues: true,
+    runs_commands: true,
     stop_signal: StopSignal::Terminate,
     litter: &[],
     own_files: &[],

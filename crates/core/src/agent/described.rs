@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use super::acp;
 use super::adapter::{Begin, StopSignal, SystemBy};
 use super::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
+use super::error_words::{ErrorWords, WithErrorWords};
 use super::plain_text::TextReader;
 use super::provider::failure::Failure;
 use super::reading::{End, Live, Reader, Reading, Terminal};
@@ -103,6 +104,9 @@ pub struct Described {
     pub install: String,
     /// How to sign in.
     pub sign_in: String,
+    /// Words of its last message that are errors of its provider, by class.
+    #[serde(skip_serializing_if = "ErrorWords::is_empty")]
+    pub error_words: ErrorWords,
 }
 
 impl Described {
@@ -179,6 +183,14 @@ impl Described {
     /// A reader for its stdout.
     #[must_use]
     pub fn reader(&self, begin: Begin) -> Box<dyn Reader> {
+        let reader = self.stream_reader(begin);
+        if self.error_words.is_empty() {
+            return reader;
+        }
+        Box::new(WithErrorWords { reader, words: self.error_words.clone() })
+    }
+
+    fn stream_reader(&self, begin: Begin) -> Box<dyn Reader> {
         let reader = match self.output {
             OutputFormat::Text => return Box::new(TextReader::default()),
             OutputFormat::ClaudeStream => known_reader("claude", begin),

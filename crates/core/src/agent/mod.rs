@@ -2,7 +2,7 @@
 //!
 //! | room | what is there |
 //! |---|---|
-//! | `<agent>/` | one program: its values and call in `mod.rs`, the reader of its stream beside it; qwen reads claude's |
+//! | `<agent>/` | one program: its values and call in `mod.rs`, the reader of its stream beside it; qwen and grok read claude's |
 //! | `acp/` | agents that speak the Agent Client Protocol |
 //! | [`registry`] | the list of agents: everything else that names all agents comes from it |
 //! | [`adapter`] [`command`] [`reading`] | what an adapter is, what it is asked for, what a stream amounted to |
@@ -11,7 +11,7 @@
 //! | [`provider`] | classes of failure, the wording of errors, when a limit ends |
 //! | [`claims`] | what an agent claims in its final message, and which words are its own |
 //! | [`env`] | which variables an agent gets; secrets taken out of bytes |
-//! | [`described`] `which` [`shell_words`] | an agent that a person described; the agent of a run; arguments split |
+//! | [`described`] [`error_words`] `which` [`shell_words`] | an agent that a person described, how it words errors; the agent of a run; arguments split |
 //! | [`signature`] | an error as a short text that is the same when it comes again |
 pub mod acp;
 pub mod adapter;
@@ -21,12 +21,16 @@ mod claude;
 mod cline;
 pub mod codex;
 pub mod command;
+mod copilot;
 mod cursor;
 pub mod described;
 pub mod env;
+pub mod error_words;
 mod gemini;
+mod grok;
 mod json;
 mod opencode;
+mod pi;
 pub mod plain_text;
 pub mod provider;
 mod qwen;

@@ -73,6 +73,13 @@ impl Usage {
         }
     }
 
+    /// Whether no token is known to have been used, not even one from a cache.
+    #[must_use]
+    pub fn is_without_tokens(self) -> bool {
+        let counts = [self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_creation_tokens];
+        counts.into_iter().flatten().all(|count| count == 0)
+    }
+
     /// The cost in dollars.
     #[must_use]
     pub fn cost_usd(self) -> Option<f64> {
@@ -135,6 +142,25 @@ pub struct Reading {
     pub promise: Option<String>,
     /// The words in `<progress>`, likewise.
     pub progress: Vec<String>,
+}
+
+impl Reading {
+    /// What the usage means. A program that knows no price reports a cost of 0: that is not known. A call that the provider
+    /// refused before the model said or did anything costs nothing, also where the program does not say so.
+    pub(super) fn settle_usage(&mut self) {
+        if !self.usage.is_without_tokens() {
+            self.usage.cost_micros = self.usage.cost_micros.filter(|cost| *cost > 0);
+            return;
+        }
+        let refused = self.failure.is_some_and(Failure::is_refusal_of_provider) || self.session_lost;
+        let silent = self.text.trim().is_empty() && self.tool_calls.unwrap_or(0) == 0;
+        if refused && silent && self.usage.cost_micros.unwrap_or(0) == 0 {
+            let usage = &mut self.usage;
+            usage.input_tokens = usage.input_tokens.or(Some(0));
+            usage.output_tokens = usage.output_tokens.or(Some(0));
+            usage.cost_micros = Some(0);
+        }
+    }
 }
 
 /// What is known at the end beside the stream itself.

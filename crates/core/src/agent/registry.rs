@@ -3,7 +3,7 @@
 use super::adapter::{Adapter, Begin};
 use super::plain_text::TextReader;
 use super::reading::Reader;
-use super::{acp, aider, claude, cline, codex, cursor, gemini, opencode, qwen};
+use super::{acp, aider, claude, cline, codex, copilot, cursor, gemini, grok, opencode, pi, qwen};
 
 /// Every agent that is driven, the default first. A command of the user's is not an entry: see [`super::Agent`].
 pub static ADAPTERS: &[Adapter] = ALL;
@@ -17,6 +17,11 @@ const ALL: &[Adapter] = &[
     cursor::ADAPTER,
     cline::ADAPTER,
     qwen::ADAPTER,
+    copilot::ADAPTER,
+    grok::ADAPTER,
+    pi::ADAPTER,
+    acp::agents::KIMI,
+    acp::agents::GOOSE,
     acp::agents::OPENCODE,
     acp::agents::CLAUDE,
     acp::agents::CODEX,

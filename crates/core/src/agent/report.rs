@@ -28,9 +28,18 @@ pub struct AgentReport {
 }
 
 impl AgentReport {
+    /// Whether its program ended it at the number of turns that a person allowed: a limit as that of time, and no error.
+    #[must_use]
+    pub fn at_turn_limit(&self) -> bool {
+        self.stream.failure == Some(Failure::TurnLimit)
+    }
+
     /// Whether the agent failed by itself: by its exit or by its own account.
     #[must_use]
     pub fn failed(&self) -> bool {
+        if self.at_turn_limit() {
+            return false;
+        }
         match self.ended {
             Ended::ByUs => false,
             Ended::Exit(0) => matches!(self.stream.failure, Some(Failure::Crash | Failure::Context | Failure::Refusal)),

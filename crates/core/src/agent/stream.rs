@@ -1,11 +1,14 @@
 //! Bytes to lines to a reader. Memory is bounded by one line, whatever the length of the stream.
 use super::claims::{markers, status_block};
-use super::reading::{End, Live, Reader, Reading};
+use super::provider::failure::Failure;
+use super::reading::{End, Live, Reader, Reading, Terminal};
 
 /// A line longer than this is skipped whole and counted.
 pub const LINE_BYTES_MAX: usize = 10 * 1024 * 1024;
 /// How much of a skipped line a reader gets to see.
 const HEAD_BYTES: usize = 4096;
+/// What is said of a program that ended in the middle of a line: some lose what the pipe did not take.
+const CUT_OFF: &str = "its output was cut off in the middle of its last line";
 
 /// The stdout of one attempt being read.
 #[derive(Debug)]
@@ -76,10 +79,16 @@ impl Stream {
     /// What it all amounted to.
     #[must_use]
     pub fn end(mut self, end: &End<'_>) -> Reading {
-        if self.skipping || !self.partial.is_empty() {
+        let torn = self.skipping || !self.partial.is_empty();
+        if torn {
             self.finish_line(&mut Vec::new());
         }
         let mut reading = self.reader.end(end);
+        let ended = matches!(reading.terminal, Terminal::Success | Terminal::Error);
+        if torn && !ended && reading.malformed_lines > 0 && reading.failure == Some(Failure::Crash) {
+            reading.error.get_or_insert_with(|| CUT_OFF.to_owned());
+        }
+        reading.settle_usage();
         reading.session = reading.session.filter(|id| is_session_name(id));
         let block = status_block::last(&reading.text, end.asked);
         reading.claimed = block.claim;

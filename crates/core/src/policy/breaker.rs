@@ -55,6 +55,8 @@ pub struct IterationEvidence {
     pub tree: Option<String>,
     /// The error that the agent ended in, by its signature.
     pub error: Option<String>,
+    /// It is an error by the agent's own account: its status block says so.
+    pub says_error: bool,
     /// The hash of its words.
     pub words: Option<String>,
     /// How long they are.
@@ -303,6 +305,8 @@ pub fn count(streaks: &Streaks, evidence: &IterationEvidence, thresholds: &Thres
         },
         same_error: match &evidence.error {
             None => Streak::Clear,
+            // Its program failed, and something came of it all the same.
+            Some(_) if evidence.progress && !evidence.says_error => Streak::Clear,
             Some(error) if streaks.signature.as_ref() == Some(error) => Streak::Add,
             Some(_) => Streak::One,
         },

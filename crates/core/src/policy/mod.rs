@@ -8,6 +8,7 @@
 //! | `breaker` | when to stop because there is no progress: counts of bad iterations |
 //! | `crash` | when to stop because the agent crashes again and again |
 //! | `runaway` | when to warn a person that a loop may run away |
+//! | `failures` | what follows from each class of failure: wait, the next iteration, or the end |
 //! | `wait` | how long to wait after the provider refused |
 //! | `limiter` | how many calls were made in the last hour, and when the next one is free |
 //! | `reserve` | what a call reserves in the ledger of all runs |
@@ -21,6 +22,7 @@
 pub mod breaker;
 pub mod budget;
 pub mod crash;
+pub mod failures;
 pub mod gate;
 pub mod limiter;
 pub mod outside;

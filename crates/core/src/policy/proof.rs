@@ -61,7 +61,7 @@ pub enum FindingKind {
     WeakerTests,
     /// The strength of the gates is required, and it was not shown.
     Strength,
-    /// Files outside of the workspace that a gate's command names are not as at the start.
+    /// Files outside of the workspace that a gate's command or its scripts name are not as at the start.
     OutsideFiles,
     /// Files outside of the workspace that tools may read are not as at the start. They are only named.
     OutsideSettings,
@@ -336,6 +336,9 @@ pub struct StrengthReport {
     pub canary: ProbeResult,
     /// Whether they noticed that the sources were as at the start.
     pub undo: ProbeResult,
+    /// They noticed it because something could not be built or loaded: no test failed by what it checks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub undo_did_not_build: bool,
     /// How many pieces of the change there are.
     pub hunks: u32,
     /// How many were taken back.
@@ -371,6 +374,9 @@ impl StrengthReport {
         let mut parts = vec![StrengthPart::Text(red.to_owned())];
         for (name, result) in [("canary", &self.canary), ("undo", &self.undo)] {
             match result {
+                ProbeResult::Noticed if name == "undo" && self.undo_did_not_build => {
+                    parts.push(StrengthPart::Text("undo noticed (it did not build or load)".to_owned()));
+                }
                 ProbeResult::Noticed => parts.push(StrengthPart::Text(format!("{name} noticed"))),
                 ProbeResult::NotNoticed => parts.push(StrengthPart::Text(format!("{name} NOT noticed"))),
                 ProbeResult::NotTried(why) => leave_out(&mut parts, name, why),
@@ -434,7 +440,8 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Total time for probes: 15 x the time of the clean run, at least 30 s, at most 10 min.
+/// Time for the gates of all probes: 15 x the time of the gates on the clean copy, at least 30 s, at most 10 min. The time
+/// to make copies and to set them up does not count.
 const PROBE_MS_MIN: u64 = 30_000;
 const PROBE_MS_MAX: u64 = 600_000;
 const PROBE_TIMES_CLEAN: u64 = 15;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::StreamReport;
 use crate::agent::{Failure, ResetSource};
 use crate::machine::Deciding;
+use crate::policy::failures::{FailureAction, FailureTable};
 use crate::time::{self, At};
 
 /// The first wait where the provider does not say how long to wait.
@@ -55,52 +56,45 @@ impl WaitSource {
     }
 }
 
-/// How patient we are with a failure that passes.
-struct Patience {
-    failure: Failure,
-    what: &'static str,
-    longest_ms: u64,
-    tries_max: u32,
-}
-
-/// The failures that pass by themselves. All others end the iteration.
-const PATIENCE: [Patience; 3] = [
-    Patience {
-        failure: Failure::RateLimit,
-        what: "the provider's limit is reached",
-        longest_ms: 15 * 60_000,
-        tries_max: 100,
-    },
-    Patience { failure: Failure::Overload, what: "the provider is overloaded", longest_ms: 5 * 60_000, tries_max: 30 },
-    Patience {
-        failure: Failure::Network,
-        what: "the provider cannot be reached",
-        longest_ms: 5 * 60_000,
-        tries_max: 30,
-    },
-];
-
-fn patience(failure: Failure) -> Option<&'static Patience> {
-    PATIENCE.iter().find(|patience| patience.failure == failure)
-}
-
-impl Wait {
-    /// So many attempts in a row may come to nothing.
-    #[must_use]
-    pub fn tries_max(&self, _: &Deciding) -> u32 {
-        patience(self.failure).map_or(0, |patience| patience.tries_max)
+/// What a wait after this failure is for.
+fn what(failure: Failure) -> &'static str {
+    match failure {
+        Failure::RateLimit => "the provider's limit is reached",
+        Failure::Overload => "the provider is overloaded",
+        Failure::Network => "the provider cannot be reached",
+        Failure::Hang => {
+            "the agent wrote nothing but its first line until its time limit: it may wait for its provider"
+        }
+        Failure::Auth => "the agent is not signed in, or was refused",
+        Failure::Billing => "the agent has no credit left",
+        Failure::Model => "the agent has no model of that name",
+        Failure::Context => "the conversation was too long",
+        Failure::Refusal => "the model refused",
+        Failure::TurnLimit => "the agent reached its own limit of turns",
+        Failure::Crash | Failure::Permission | Failure::Question => "the agent failed",
     }
 }
 
-/// What the next attempt waits for; none where the failure does not pass by itself. `tries` is how many attempts in a
-/// row failed, this one included; `salt` differs between runs and attempts.
+/// The attempts that failed, and when the newest did.
+#[derive(Debug, Clone, Copy)]
+pub struct FailedTries {
+    /// When the newest ended.
+    pub now: At,
+    /// How many in a row, that one included.
+    pub count: u32,
+    /// Differs between runs and attempts.
+    pub salt: u64,
+}
+
+/// What the next attempt waits for; none where the failure does not pass by itself.
 #[must_use]
-pub fn wait_for(stream: &StreamReport, now: At, tries: u32, salt: u64, _: &Deciding) -> Option<Wait> {
+pub fn wait_for(stream: &StreamReport, failed: FailedTries, table: &FailureTable, deciding: &Deciding) -> Option<Wait> {
+    let FailedTries { now, count: tries, salt } = failed;
     let failure = stream.failure?;
-    let patience = patience(failure)?;
+    let FailureAction::Wait { longest_ms, .. } = table.action(failure, deciding) else { return None };
     let stated = stream.reset.filter(|reset| reset.at_ms > now.wall_ms && reset.at_ms - now.wall_ms < BELIEVED_MS_MAX);
     let said = stream.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
-    let why = format!("{}{said}", patience.what);
+    let why = format!("{}{said}", what(failure));
     let (until_ms, source) = match stated {
         Some(reset) => {
             let most = if reset.at_ms - now.wall_ms > LONG_MS { LONG_JITTER_MS_MAX } else { JITTER_MS_MAX };
@@ -109,15 +103,22 @@ pub fn wait_for(stream: &StreamReport, now: At, tries: u32, salt: u64, _: &Decid
                 ResetSource::Text => WaitSource::Text,
             };
             // A reset that proved wrong twice is not believed alone any more: the wait grows all the same.
-            let least = if tries > 2 { now.wall_ms + backed_off(tries - 2, patience.longest_ms) } else { 0 };
+            let least = if tries > 2 { now.wall_ms + backed_off(tries - 2, longest_ms) } else { 0 };
             ((reset.at_ms + jitter(salt, most)).max(least), source)
         }
         None => {
-            let ms = backed_off(tries, patience.longest_ms);
+            let ms = backed_off(tries, longest_ms);
             (now.wall_ms + ms + jitter(salt, ms / 5), WaitSource::BackOff)
         }
     };
     Some(Wait { until_ms, source, failure, why })
+}
+
+/// What the next attempt waits for after one that wrote nothing until its time limit.
+#[must_use]
+pub fn wait_in_silence(failed: FailedTries, table: &FailureTable, deciding: &Deciding) -> Option<Wait> {
+    let stream = StreamReport { failure: Some(Failure::Hang), ..StreamReport::default() };
+    wait_for(&stream, failed, table, deciding)
 }
 
 /// Twice as long each time.

@@ -166,7 +166,7 @@ fn harmless(text: &str) -> String {
 fn changed(names: &[String]) -> String {
     let mut listed = String::new();
     for (count, name) in names.iter().rev().enumerate() {
-        let line = format!("{}\n", harmless(&text::one_line(name, 200)));
+        let line = format!("{}\n", harmless(&text::escaped_head(name, 200)));
         if listed.len() + line.len() > CHANGED_BYTES_MAX {
             listed.push_str(&format!("and {} more\n", names.len() - count));
             break;
@@ -174,6 +174,20 @@ fn changed(names: &[String]) -> String {
         listed.push_str(&line);
     }
     listed.trim_end().to_owned()
+}
+
+/// What a rollback means for the agent.
+fn rolled_back(to: &str, paths: &[String]) -> String {
+    let to = harmless(to);
+    if paths.is_empty() {
+        return format!(
+            "- The workspace was rolled back to checkpoint {to}: what was done after it is gone. Look at the files as they are now."
+        );
+    }
+    format!(
+        "- These were restored from checkpoint {to}: {}. What was done to them after it is gone. Look at the files as they are now.",
+        harmless(&text::one_line(&paths.join(", "), 400))
+    )
 }
 
 fn note_text(note: &PromptNote) -> String {
@@ -189,10 +203,7 @@ fn note_text(note: &PromptNote) -> String {
         PromptNote::Interrupted { attempt } => format!(
             "- Attempt {attempt} at this iteration was cut off from outside. Its edits are still there, some may be half done."
         ),
-        PromptNote::RolledBack { to } => format!(
-            "- The workspace was rolled back to checkpoint {}: what was done after it is gone. Look at the files as they are now.",
-            harmless(to)
-        ),
+        PromptNote::RolledBack { to, paths } => rolled_back(to, paths),
         PromptNote::ChangedByOthers { files } => format!(
             "- {} changed by somebody else (a person, or the gate) since you ended.",
             if *files == 1 { "1 file was".to_owned() } else { format!("{files} files were") }
@@ -205,7 +216,7 @@ fn note_text(note: &PromptNote) -> String {
             harmless(&text::one_line(question, 400))
         ),
         PromptNote::Answered { question } => format!(
-            "- You asked: {}. A person has let you go on; what they answered stands in added-by-the-user, if they said anything.",
+            "- You asked: \"{}\". A person has let you continue; what they answered stands in added-by-the-user, if they said anything.",
             harmless(&text::one_line(question, 400))
         ),
         PromptNote::Refused { count, first } => format!(

@@ -137,6 +137,12 @@ impl AgentMemory {
         self.delayed
     }
 
+    /// Whether the attempt that has just ended had begun a new conversation.
+    #[must_use]
+    pub fn began_new_session(&self) -> bool {
+        self.ended.as_ref().is_some_and(|ended| ended.kind == AttemptKind::Fresh)
+    }
+
     pub(super) fn unjudged(&self) -> Option<&EndedAttempt> {
         self.ended.as_ref()
     }

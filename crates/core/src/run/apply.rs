@@ -1,5 +1,7 @@
 //! Bookkeeping: the only place where state changes, live and on replay. It copies, counts and stores; it asks no
 //! policy and reads no setting.
+use std::sync::Arc;
+
 use super::agent::{AttemptKind, EndedAttempt};
 use super::checkpoint_name::MANUAL;
 use super::checkpoints::{INITIAL, RollbackCause};
@@ -80,8 +82,15 @@ impl RunState {
         match &input.event {
             Event::Created(spec) => self.created(input.at, spec),
             Event::Opened => self.opened(input.at),
-            Event::Reopened { changes, unattended, hidden, .. } => {
+            Event::Reopened { changes, unattended, hidden, answers, injected, pid_namespace, .. } => {
+                injected.iter().for_each(|text| self.prompt.inject(text));
+                if *answers {
+                    self.question_answered();
+                }
                 self.reopened(input.at, changes);
+                if let (Some(spec), Some(namespace)) = (&mut self.spec, pid_namespace) {
+                    Arc::make_mut(spec).pid_namespace = Some(*namespace);
+                }
                 self.proving.opened_with(hidden.as_ref());
                 self.clock.set_unattended(*unattended);
             }
@@ -119,7 +128,7 @@ impl RunState {
             }
             Request::CancelRollback => {
                 self.requests.cancel = Some(by.to_owned());
-                self.request_rollback(&Target { to: INITIAL.to_owned(), now: true, git: false });
+                self.request_rollback(&Target { to: INITIAL.to_owned(), now: true, git: false, paths: Vec::new() });
             }
             Request::Rollback(target) => self.request_rollback(target),
             Request::Checkpoint { .. } => {}
@@ -147,14 +156,17 @@ impl RunState {
     fn end_wait(&mut self) {
         match self.main_order().and_then(|(_, open)| open.order.hold_cause()) {
             Some(HoldCause::Limit) => self.provider.stop_waiting(),
-            Some(HoldCause::Question) => {
-                self.prompt.drop_unanswered();
-                let question = self.agent.take_question();
-                question.into_iter().for_each(|question| self.prompt.note(PromptNote::Answered { question }));
-                self.agent.continue_next();
-            }
+            Some(HoldCause::Question) => self.question_answered(),
             Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked | HoldCause::Calls) | None => {}
         }
+    }
+
+    /// A person lets the agent continue after its question; what they say is a text of its own.
+    fn question_answered(&mut self) {
+        self.prompt.drop_unanswered();
+        let question = self.agent.take_question();
+        question.into_iter().for_each(|question| self.prompt.note(PromptNote::Answered { question }));
+        self.agent.continue_next();
     }
 
     fn change(&mut self, changes: &[Change]) {
@@ -433,6 +445,9 @@ impl RunState {
         // Given up because a person wants something else: it is done again when it is due.
         let given_up = matches!(open.cancelled(), Some(CancelCause::Abort | CancelCause::Rollback));
         match (order, answer) {
+            (Order::Checkpoint { name: CheckpointName::Interrupted(..) }, Answer::Failed { .. }) if given_up => {
+                self.checkpoints.give_up_saving();
+            }
             (Order::Checkpoint { .. } | Order::Measure { .. } | Order::Rollback { .. }, Answer::Failed { .. })
                 if given_up => {}
             (Order::RunAgent { .. } | Order::RunGate { .. }, Answer::Failed { what }) => {
@@ -499,7 +514,7 @@ impl RunState {
         }
         self.guard.forget();
         self.gates.forget_tries();
-        self.prompt.note(PromptNote::RolledBack { to: back.to.clone() });
+        self.prompt.note(PromptNote::RolledBack { to: back.to.clone(), paths: back.paths.clone() });
         if !self.phase.is_fresh() {
             self.enter_gates(GatePoint::RolledBack(self.iteration));
         }
@@ -533,6 +548,9 @@ impl RunState {
                 self.budget.call_ended(&report.stream, judgement.cost_micros);
             }
             None => self.budget.call_lost(),
+        }
+        if judgement.forget_session {
+            self.agent.forget_session();
         }
         match judgement.result {
             AttemptResult::CutOff => return self.cut_off(),

@@ -7,6 +7,8 @@ use crate::settings::Settings;
 
 /// What a call of an agent without known prices counts as.
 const WORST_MICROS: u64 = 5_000_000;
+/// The same in tokens.
+const WORST_TOKENS: u64 = 1_000_000;
 
 /// What was spent, and what the ledger of all runs said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +31,10 @@ pub struct Spent {
     pub tokens_untold: u32,
     /// Calls of an agent.
     pub calls: u32,
+    /// What the dearest call cost, in millionths of a dollar; none where no call reported it.
+    pub dearest_micros: Option<u64>,
+    /// The same in tokens.
+    pub dearest_tokens: Option<u64>,
     /// The newest model that was reported.
     pub model: Option<String>,
 }
@@ -81,6 +87,8 @@ impl Budget {
         self.spent.untold += u32::from(stream.usage == Usage::default());
         self.spent.cost_untold += u32::from(cost_micros.is_none());
         self.spent.tokens_untold += u32::from(stream.usage.tokens().is_none());
+        self.spent.dearest_micros = self.spent.dearest_micros.max(cost_micros);
+        self.spent.dearest_tokens = self.spent.dearest_tokens.max(stream.usage.tokens());
         self.spent.usage = self.spent.usage.plus(Usage { cost_micros, ..stream.usage });
         self.spent.model = stream.model.clone().or(self.spent.model.take());
     }
@@ -98,16 +106,36 @@ pub fn wanted(state: &RunState, settings: &Settings) -> Wanted {
         cost_per_day_micros: caps.cost_per_day_micros,
         tokens_per_day: caps.tokens_per_day,
         worst_micros: left.map_or(worst, |left| left.min(worst)),
-        worst_tokens: caps.worst_tokens,
+        worst_tokens: state.worst_tokens(settings),
     }
 }
 
+/// Whether the newest call, at this cost, was the last that the hour or the day allows.
+#[must_use]
+pub(super) fn next_call_is_denied(state: &RunState, settings: &Settings, cost_micros: Option<u64>) -> bool {
+    let Some(Reserved::Granted { next_free_ms, day, left_micros, .. }) = state.budget.window() else { return false };
+    let cost = cost_micros.unwrap_or_else(|| state.worst_micros(settings));
+    let last_of_day = settings.caps.calls_per_day.is_some_and(|most| day.calls.saturating_add(1) >= most);
+    next_free_ms.is_some() || last_of_day || left_micros.is_some_and(|left| cost >= left)
+}
+
 impl RunState {
-    /// What a call counts as whose cost is not known, by the agent that works next.
+    /// What a call counts as whose cost is not known: what the person set, else as much as the dearest call so far, else
+    /// the worst case of the agent that works next, and never more than the whole limit.
     #[must_use]
     pub fn worst_micros(&self, settings: &Settings) -> u64 {
-        let own = self.next_agent(settings).map_or(WORST_MICROS, |agent| agent.worst_cost_micros());
-        settings.caps.worst_micros.unwrap_or(own)
+        let caps = &settings.caps;
+        let own = || self.next_agent(settings).map_or(WORST_MICROS, |agent| agent.worst_cost_micros());
+        let seen = self.budget.spent().dearest_micros.filter(|dearest| *dearest > 0);
+        caps.worst_micros.or(seen).unwrap_or_else(|| caps.cost_micros.map_or_else(own, |most| most.min(own())))
+    }
+
+    /// What a call counts as whose tokens are not known, by the same rule.
+    #[must_use]
+    pub fn worst_tokens(&self, settings: &Settings) -> u64 {
+        let caps = &settings.caps;
+        let seen = self.budget.spent().dearest_tokens.filter(|dearest| *dearest > 0);
+        caps.worst_tokens.or(seen).unwrap_or_else(|| caps.tokens.map_or(WORST_TOKENS, |most| most.min(WORST_TOKENS)))
     }
 
     /// What the run has cost so far, with the worst case of what is not known.
@@ -133,7 +161,7 @@ impl RunState {
     #[must_use]
     pub fn tokens(&self, settings: &Settings) -> u64 {
         let spent = self.budget.spent();
-        let worst = settings.caps.worst_tokens.saturating_mul(spent.tokens_untold.into());
+        let worst = self.worst_tokens(settings).saturating_mul(spent.tokens_untold.into());
         spent.usage.tokens().unwrap_or(0).saturating_add(worst)
     }
 }

@@ -32,6 +32,38 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// How long a checkpoint of a run that is over is kept. What goes first comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CheckpointClass {
+    /// An iteration between the first state and the last.
+    Between,
+    /// A main state: initial, the last, the best, the verified, interrupted, tampered, undo.
+    Main,
+    /// A person asked for it: it stays until a person removes it.
+    Named,
+}
+
+impl CheckpointClass {
+    /// Of a checkpoint of a run. `last` is the last iteration that has a checkpoint.
+    #[must_use]
+    pub fn of(name: &str, last: Option<u32>, state: &RunState) -> Self {
+        if check_name(name).is_ok() || name.starts_with(MANUAL) {
+            return Self::Named;
+        }
+        let Some(iteration) = iteration_of(name) else { return Self::Main };
+        let proven = state.over.as_ref().and_then(|over| over.proof.as_ref()?.checkpoint.as_deref());
+        let best = state.progress.best().and_then(|best| best.checkpoint.as_deref());
+        let is_main = [proven, best, state.checkpoints.newest()].contains(&Some(name));
+        if is_main || Some(iteration) == last { Self::Main } else { Self::Between }
+    }
+}
+
+/// The iteration that left this checkpoint, or after which it was taken.
+#[must_use]
+pub fn iteration_of(name: &str) -> Option<u32> {
+    name.strip_prefix("iter-")?.trim_end_matches('+').parse().ok()
+}
+
 /// The name that a number gets.
 #[must_use]
 pub fn numbered(number: u32) -> String {
@@ -109,6 +141,32 @@ mod tests {
         }
         for name in ["good", "before-refactor", "v1.2_final", "7up"] {
             assert_eq!(check_name(name), Ok(()), "{name:?}");
+        }
+    }
+
+    // req: D-24
+    #[test]
+    fn only_iterations_between_the_first_state_and_the_last_are_kept_for_a_shorter_time() {
+        use CheckpointClass::{Between, Main, Named};
+        let mut state = RunState::default();
+        let back = RollbackReport { to: "iter-002".to_owned(), undo: "undo-1".to_owned(), ..RollbackReport::default() };
+        state.checkpoints.rolled_back(&back, false, false);
+        for (name, class) in [
+            ("initial", Main),
+            ("initial+", Main),
+            ("iter-001", Between),
+            ("iter-001+", Between),
+            ("iter-002", Main),
+            ("iter-003", Between),
+            ("iter-004", Main),
+            ("iter-004+", Main),
+            ("interrupted-3.1", Main),
+            ("tampered-1", Main),
+            ("undo-1", Main),
+            ("manual-001", Named),
+            ("before-refactor", Named),
+        ] {
+            assert_eq!(CheckpointClass::of(name, Some(4), &state), class, "{name}");
         }
     }
 

@@ -16,6 +16,8 @@ pub struct Checkpoints {
     known: Known,
     named: u32,
     rollback: Rollback,
+    /// A person did not wait for the checkpoint of a cut-off attempt.
+    gave_up_saving: bool,
 }
 
 /// How well the workspace is known.
@@ -140,6 +142,14 @@ impl Checkpoints {
         self.rollback.own.as_ref().is_some_and(|own| own.cause == RollbackCause::Regression)
     }
 
+    pub(super) fn gave_up_saving(&self) -> bool {
+        self.gave_up_saving
+    }
+
+    pub(super) fn give_up_saving(&mut self) {
+        self.gave_up_saving = true;
+    }
+
     pub(super) fn may_try_rollback(&self) -> bool {
         self.rollback.may_try
     }
@@ -155,7 +165,7 @@ impl Checkpoints {
     /// Which checkpoint is restored, and why: what a person asked for, else what the loop decided, else the target of a
     /// rollback that was begun.
     pub(super) fn target(&self, asked: Option<&Target>) -> Option<(Target, RollbackCause)> {
-        let own = |to: String, cause| (Target { to, now: true, git: false }, cause);
+        let own = |to: String, cause| (Target { to, now: true, git: false, paths: Vec::new() }, cause);
         match (asked, &self.rollback.own, self.rollback.begun) {
             (Some(target), _, _) => Some((target.clone(), RollbackCause::Request)),
             (None, Some(decided), _) => Some(own(decided.to.clone(), decided.cause)),
@@ -182,6 +192,7 @@ impl Checkpoints {
     }
 
     pub(super) fn opened(&mut self) {
+        self.gave_up_saving = false;
         self.known = Known::Unwatched;
         self.rollback.may_try = true;
     }
@@ -239,12 +250,13 @@ impl Checkpoints {
         self.rollback.left_its_end |= after_end;
         self.rollback.undo = Some(back.undo.clone());
         self.rollback.refused = None;
-        self.newest = Some(back.to.clone());
+        let newest = back.newest.as_ref().unwrap_or(&back.to);
+        self.newest = Some(newest.clone());
         self.tree = back.tree.clone();
         self.known = Known::MayDiffer;
         if within_iteration {
             // The changes of the iteration are measured from here.
-            self.before = Some(back.to.clone());
+            self.before = Some(newest.clone());
         }
     }
 }

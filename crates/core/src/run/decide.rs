@@ -4,6 +4,7 @@ use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX};
 use super::gates::Gate;
 use super::judge;
 use super::outcome::{Outcome, Reason, ReasonCode};
+use super::phase::{AfterAttempt, Phase};
 use super::state::RunState;
 use crate::agent::{AgentReport, Claim, Failure};
 use crate::ended::Ended;
@@ -11,6 +12,7 @@ use crate::machine::Deciding;
 use crate::policy::breaker::Trip;
 use crate::policy::budget::money_text as dollars;
 use crate::policy::crash::CRASHES_MAX;
+use crate::policy::failures::FailureAction;
 use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
 use crate::policy::proof::ProofResult;
 use crate::policy::reserve::{Cap, Reserved};
@@ -60,9 +62,14 @@ pub const PRECEDENCE: [Rule; 20] = [
     Rule { name: "pause asked", at_once: false, ends_calls: false, judge: pause_asked },
     Rule { name: "cap: iterations", at_once: false, ends_calls: false, judge: iteration_cap },
     Rule { name: "cap: time", at_once: false, ends_calls: true, judge: time_cap },
+    Rule {
+        name: "agent cannot work: login, billing or model",
+        at_once: false,
+        ends_calls: false,
+        judge: login_billing_or_model,
+    },
     Rule { name: "cap: money", at_once: false, ends_calls: true, judge: money_cap },
     Rule { name: "cap: calls", at_once: false, ends_calls: true, judge: calls_cap },
-    Rule { name: "agent cannot work: login or billing", at_once: false, ends_calls: false, judge: login_or_billing },
     Rule { name: "agent cannot work: crashes", at_once: false, ends_calls: false, judge: crash_streak },
     Rule {
         name: "agent cannot work: gate unverifiable",
@@ -111,12 +118,24 @@ fn abort_asked(state: &RunState, _: &Deciding) -> Option<Next> {
         if judge::rollback_target(state).is_some() && began && state.checkpoints.may_try_rollback() {
             return Some(Next::RollBack);
         }
+        if saves_first(state) {
+            return None;
+        }
         let refused = state.checkpoints.refused();
         let refused = refused.map_or(String::new(), |why| format!("; the workspace was not rolled back: {why}"));
         return conclude(Outcome::Cancelled, ReasonCode::ManualStop, format!("cancelled by {by}{refused}"));
     }
-    let by = state.requests.abort.as_ref()?;
+    let by = state.requests.abort.as_ref().filter(|_| !saves_first(state))?;
     conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped by {by}"))
+}
+
+/// What a cut-off attempt left is checkpointed before the run ends, unless a person cancelled that, too, or it cannot be done.
+fn saves_first(state: &RunState) -> bool {
+    let due = matches!(state.phase, Phase::AttemptGuard(AfterAttempt::Interrupted) | Phase::InterruptedCheckpoint);
+    let can = state.trouble.host_failure().is_none()
+        && state.trouble.lost_agent().is_none()
+        && state.trouble.blocked().is_none();
+    due && can && state.has_checkpoints() && !state.checkpoints.gave_up_saving()
 }
 
 fn host_failure(state: &RunState, _: &Deciding) -> Option<Next> {
@@ -268,7 +287,8 @@ fn wait(state: &RunState, deciding: &Deciding) -> Option<Next> {
 
 fn provider(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let wait = state.provider.wait()?;
-    if state.provider.refused() > wait.tries_max(deciding) {
+    let table = &state.settings.read(deciding).values.agent.on_failure;
+    if state.provider.refused() > table.tries_max(wait.failure, deciding) {
         let text = format!("{} attempts in a row failed: {}", state.provider.refused(), wait.why);
         return conclude(Outcome::Unable, ReasonCode::ProviderDown, text);
     }
@@ -372,27 +392,30 @@ fn agent_blocked(state: &RunState, deciding: &Deciding) -> Option<Next> {
 fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let settings = state.settings.read(deciding);
     let caps = &settings.caps;
-    let untold = |count: u32, flag: &str| {
-        if count == 0 {
-            String::new()
-        } else {
-            format!(
-                " ({count} of {} calls did not report it and count as the worst case, see {flag})",
-                state.budget.spent().calls
-            )
-        }
+    let untold = |count: u32, what: &str, worst: &dyn Fn() -> String, flag: &str| {
+        let calls = state.budget.spent().calls;
+        (count > 0)
+            .then(|| format!("{count} of {calls} calls did not report {what} and count as {} each ({flag})", worst()))
     };
+    let spent = state.budget.spent();
     if let Some(most) = caps.cost_micros.filter(|most| state.cost_micros(settings) >= *most) {
-        let (spent, most) = (dollars(state.cost_micros(settings)), dollars(most));
-        let text = format!("{spent} of {most} spent{}", untold(state.budget.spent().cost_untold, "--worst-cost"));
+        let (all, most) = (dollars(state.cost_micros(settings)), dollars(most));
+        let told = dollars(spent.usage.cost_micros.unwrap_or(0));
+        let worst = || dollars(state.worst_micros(settings));
+        let text = match untold(spent.cost_untold, "its cost", &worst, "--worst-cost") {
+            None => format!("{all} of {most} spent"),
+            Some(untold) => format!("{all} of {most} counted: {told} reported, and {untold}"),
+        };
         return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
     }
     if let Some(most) = caps.tokens.filter(|most| state.tokens(settings) >= *most) {
-        let text = format!(
-            "{} of {most} tokens used{}",
-            state.tokens(settings),
-            untold(state.budget.spent().tokens_untold, "--worst-tokens")
-        );
+        let all = state.tokens(settings);
+        let told = spent.usage.tokens().unwrap_or(0);
+        let worst = || state.worst_tokens(settings).to_string();
+        let text = match untold(spent.tokens_untold, "its tokens", &worst, "--worst-tokens") {
+            None => format!("{all} of {most} tokens used"),
+            Some(untold) => format!("{all} of {most} tokens counted: {told} reported, and {untold}"),
+        };
         return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
     }
     let report = newest_report(state).filter(|report| report.stream.budget_hit)?;
@@ -401,22 +424,28 @@ fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
-/// Only a person can fix these.
-fn login_or_billing(state: &RunState, _: &Deciding) -> Option<Next> {
+/// Only a person can fix these, or the user said that they end a run.
+fn login_billing_or_model(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let failure = state.agent.failure().filter(|_| state.agent_ended())?;
+    let table = &state.settings.read(deciding).values.agent.on_failure;
+    if table.action(failure, deciding) != FailureAction::Stop {
+        return None;
+    }
     let agent = state.agent_name();
     let (code, what) = match failure {
         Failure::Auth => (ReasonCode::AgentLogin, "is not signed in, or was refused"),
         Failure::Billing => (ReasonCode::AgentBilling, "has no credit left, or a plan that does not include it"),
-        Failure::RateLimit
-        | Failure::Overload
-        | Failure::Network
-        | Failure::Permission
+        Failure::Model => (ReasonCode::AgentModel, "has no model of that name, or is not allowed to use it"),
+        Failure::RateLimit | Failure::Overload | Failure::Network => {
+            (ReasonCode::ProviderDown, "was refused by its provider, and on_failure says stop")
+        }
+        Failure::Permission
         | Failure::Context
+        | Failure::TurnLimit
         | Failure::Crash
         | Failure::Hang
         | Failure::Refusal
-        | Failure::Question => return None,
+        | Failure::Question => (ReasonCode::AgentCrashes, "failed, and on_failure says stop"),
     };
     let report = state.agent.report()?;
     let said = report.stream.error.as_ref().map_or_else(|| said(&report.last_text), |error| format!(": {error}"));

@@ -38,6 +38,15 @@ pub enum Event {
         /// The hidden gates that the user's settings have now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hidden: Option<HiddenGates>,
+        /// The agent asked something before the end, and this is the answer of a person: the run continues.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answers: bool,
+        /// A text for the next prompt that came with the command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        injected: Option<Injected>,
+        /// The PID namespace in which it was opened, where a person opened it: from now on persons speak from there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pid_namespace: Option<u64>,
     },
     /// A person's command opened it for one request; the run does not continue.
     OpenedForRequest {
@@ -148,6 +157,9 @@ pub struct Target {
     /// The user's own repository too.
     #[serde(default)]
     pub git: bool,
+    /// Only these paths from the workspace, escaped; none means everything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
 }
 
 /// A text for the next prompt: a file of the run, written before this is.

@@ -250,6 +250,9 @@ pub enum Order {
         /// The user's own repository too.
         #[serde(default)]
         git: bool,
+        /// Only these paths; none means everything.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        paths: Vec<String>,
         /// Why.
         #[serde(default)]
         cause: RollbackCause,
@@ -493,6 +496,9 @@ pub enum PromptNote {
     RolledBack {
         /// Which.
         to: String,
+        /// Only these paths; none means everything.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        paths: Vec<String>,
     },
     /// Others changed files since the agent ended.
     ChangedByOthers {

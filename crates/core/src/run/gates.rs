@@ -51,6 +51,7 @@ pub struct Gate {
     first_programs: Vec<GateProgram>,
     /// The hash of the record of what lay outside of the workspace before iteration 1.
     first_outside: Option<String>,
+    first_rest: Option<String>,
 }
 
 /// How many trees are remembered on which a gate failed.
@@ -285,6 +286,12 @@ impl Gate {
         self.first_outside.as_deref()
     }
 
+    /// The hash of the record of further files that it used before iteration 1, and that are not protected.
+    #[must_use]
+    pub fn first_rest(&self) -> Option<&str> {
+        self.first_rest.as_deref()
+    }
+
     /// The programs of a report that are not those of the start.
     fn swapped_in(&self, report: &GateReport) -> Vec<ToolChange> {
         let change = |now: &GateProgram| {
@@ -441,6 +448,7 @@ impl Gates {
             gate.first_order = Some(order);
             gate.first_programs.clone_from(&report.programs);
             gate.first_outside = report.used.as_ref().and_then(|used| used.outside.clone());
+            gate.first_rest = report.used.as_ref().and_then(|used| used.rest_record.clone());
         }
         let JudgedRound { point, iteration, tree } = round;
         gate.last = Some(LastGate { order, iteration, point, tree: tree.map(str::to_owned), report, verdict });

@@ -1,6 +1,7 @@
 //! Decisions about what ended: an attempt, a measurement, a gate, a round of gates, a check of protected files. Each is
 //! made from the state and becomes a fact.
-use super::agent::AttemptKind;
+use super::agent::{AttemptKind, EndedAttempt};
+use super::budget;
 use super::choice::AgentChoice;
 use super::decide;
 use super::event::Target;
@@ -23,13 +24,15 @@ use crate::policy::gate::{self, TryEvidence, TryVerdict, Verdict};
 use crate::policy::prices::cost_of;
 use crate::policy::protect::{ProtectJudgement, protected_by_default};
 use crate::policy::rank::{GateScore, Rank};
-use crate::policy::wait::{self, WORTH_A_GATE_MS};
+use crate::policy::wait::{self, FailedTries, WORTH_A_GATE_MS, Wait};
 use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper, StatusBlock};
 use crate::text;
 use crate::text::NameList;
 
 /// So many iterations in a row that only asked in words, and changed nothing, are a question.
 const ASKING_MAX: u32 = 2;
+/// The first line of a program is not longer: what session, model and tools it has.
+const FIRST_LINE_BYTES_MAX: u64 = 16 * 1024;
 /// How much of an error its signature is made of.
 const ERROR_BYTES_MAX: usize = 4096;
 /// How many regressions are named.
@@ -63,6 +66,7 @@ fn plain(result: AttemptResult) -> AttemptJudgement {
         wait: None,
         gates_first: false,
         continue_session: false,
+        forget_session: false,
         timed_out: false,
         notes: Vec::new(),
     }
@@ -86,10 +90,37 @@ pub(super) fn attempt(state: &RunState, deciding: &Deciding) -> AttemptJudgement
     } else if !by_us && lacks_status(&with_call(state, report, cost_micros), report, deciding) {
         let note = PromptNote::StatusMissing { why: report.stream.block_error.clone() };
         AttemptJudgement { notes: vec![note], ..plain(AttemptResult::StatusMissing) }
+    } else if let Some(waits) = waited_silently(state, report, &ended, deciding) {
+        waits
     } else {
         iteration_ends(state, report, ended.cancelled.filter(|_| stopped), deciding)
     };
-    AttemptJudgement { cost_micros, ..judgement }
+    let forget_session = ended.kind == AttemptKind::Fresh && is_silent(report);
+    AttemptJudgement { cost_micros, forget_session, ..judgement }
+}
+
+/// Whether the model is known to have said and done nothing.
+fn is_silent(report: &AgentReport) -> bool {
+    let stream = &report.stream;
+    stream.tool_calls == Some(0) && stream.words.as_ref().is_none_or(|words| words.bytes == 0)
+}
+
+/// An agent that was stopped at a time limit and has written nothing but its first line: its program may wait for the
+/// provider by itself and say nothing. Another attempt follows after a wait that grows.
+fn waited_silently(
+    state: &RunState,
+    report: &AgentReport,
+    ended: &EndedAttempt,
+    deciding: &Deciding,
+) -> Option<AttemptJudgement> {
+    let by_time = matches!(ended.cancelled, Some(CancelCause::Timeout | CancelCause::Silent));
+    let silent = is_silent(report) && report.output.stdout_bytes <= FIRST_LINE_BYTES_MAX;
+    if !(by_time && silent && report.ended == Ended::ByUs) {
+        return None;
+    }
+    let table = &state.settings.read(deciding).values.agent.on_failure;
+    let wait = wait::wait_in_silence(failed_tries(state), table, deciding)?;
+    Some(limited(state, report, wait, deciding))
 }
 
 fn cost(state: &RunState, stream: &StreamReport, deciding: &Deciding) -> Option<u64> {
@@ -122,7 +153,9 @@ fn iteration_ends(
             judgement.notes.push(PromptNote::Silent { limit_ms: settings.idle_timeout_ms.unwrap_or(0) });
         }
         Some(_) => {}
-        None if report.ended != Ended::ByUs && report.failed() => {
+        None if report.ended != Ended::ByUs && (report.failed() || report.at_turn_limit()) => {
+            // As at a time limit: the conversation is not at its end.
+            judgement.continue_session = report.at_turn_limit();
             let error = report.stream.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
             judgement.notes.push(PromptNote::AgentFailed { ended: format!("{}{error}", report.ended.brief()) });
         }
@@ -169,11 +202,30 @@ fn came_to_nothing(
     if report.stream.session_lost && kind == AttemptKind::Continued {
         return Some(plain(AttemptResult::SessionLost));
     }
-    let tries = state.provider.refused() + 1;
-    let wait = wait::wait_for(&report.stream, state.now, tries, salt(state), deciding)?;
-    let gates_first = wait.until_ms.saturating_sub(state.now.wall_ms) > WORTH_A_GATE_MS;
+    let table = &state.settings.read(deciding).values.agent.on_failure;
+    let wait = wait::wait_for(&report.stream, failed_tries(state), table, deciding)?;
+    Some(limited(state, report, wait, deciding))
+}
+
+/// The attempt was refused or waited by itself: another one follows after this wait.
+fn limited(state: &RunState, report: &AgentReport, wait: Wait, deciding: &Deciding) -> AttemptJudgement {
+    let settings = state.settings.read(deciding);
+    let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
+    let cost_micros = cost(state, &report.stream, deciding);
+    let tries_max = settings.values.agent.on_failure.tries_max(wait.failure, deciding);
+    let is_last = state.provider.refused() + 1 > tries_max
+        || state.time_left(deciding).is_some_and(|left| ms > left)
+        || budget::next_call_is_denied(state, settings, cost_micros)
+        || decide::capped(&with_call(state, report, cost_micros), deciding);
+    // Before a long wait, and where the run ends here: the attempt may have made the gates pass.
+    let gates_first = ms > WORTH_A_GATE_MS || is_last;
     let notes = vec![PromptNote::Limited { attempt: state.attempt }];
-    Some(AttemptJudgement { wait: Some(wait), gates_first, notes, ..plain(AttemptResult::Limited) })
+    AttemptJudgement { wait: Some(wait), gates_first, notes, ..plain(AttemptResult::Limited) }
+}
+
+/// The attempts in a row that the provider refused, with the one that has just ended.
+fn failed_tries(state: &RunState) -> FailedTries {
+    FailedTries { now: state.now, count: state.provider.refused() + 1, salt: salt(state) }
 }
 
 /// Tells runs and attempts apart, the same on every replay.
@@ -195,7 +247,8 @@ fn lacks_status(state: &RunState, report: &AgentReport, deciding: &Deciding) -> 
         .session()
         .is_some_and(|session| SessionUse::of(state, settings, agent.as_ref(), session, state.now).supported);
     let busy = state.requests != Requests::default() || state.checkpoints.target(None).is_some();
-    wanted && can && !(state.gated() || said || busy || report.failed() || decide::capped(state, deciding))
+    let cut_short = report.failed() || report.at_turn_limit();
+    wanted && can && !(state.gated() || said || busy || cut_short || decide::capped(state, deciding))
 }
 
 /// The state with this call paid: a cap may be reached with it.
@@ -223,7 +276,9 @@ pub(super) fn session_to_continue(state: &RunState, choice: &AgentChoice, decidi
 pub(super) fn interruption(state: &RunState, deciding: &Deciding) -> Option<String> {
     let cut_off =
         state.provider.wait().is_none() && state.checkpoints.target(state.requests.rollback.as_ref()).is_none();
-    let wanted = state.settings.read(deciding).values.checkpoint.on_interrupt == OnInterrupt::Rollback;
+    // A run that ends now rolls nothing back: that is judged again when it is opened.
+    let ends = state.requests.abort.is_some() || state.requests.cancel.is_some();
+    let wanted = state.settings.read(deciding).values.checkpoint.on_interrupt == OnInterrupt::Rollback && !ends;
     state.checkpoints.before().filter(|_| wanted && cut_off).map(str::to_owned)
 }
 
@@ -427,6 +482,7 @@ fn evidence(state: &RunState, improved: bool, reverted: bool) -> IterationEviden
         test_files: delta.tests,
         tree: state.checkpoints.tree().map(str::to_owned),
         error: report.and_then(error_signature),
+        says_error: claim.is_some_and(|claim| claim.claims_errors()),
         words: words.map(|words| words.sha256.clone()),
         words_bytes: words.map_or(0, |words| words.bytes),
         says_tests: claim.is_some_and(|claim| claim.test_only()),

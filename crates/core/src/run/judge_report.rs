@@ -121,6 +121,8 @@ pub enum NotJudged {
         /// How.
         why: String,
     },
+    /// A gate needs the repository, and a copy does not have it: its objects or refs are of a kind that is not read.
+    NoRepository,
     /// It was stopped, by a signal or because its order was cancelled.
     Stopped,
     /// No copy could be made, or a gate could not be run in it.
@@ -136,6 +138,7 @@ impl NotJudged {
     pub fn words(&self) -> &str {
         match self {
             Self::NoProbe { why } | Self::SetupFailed { why } | Self::HostFailed { why } => why,
+            Self::NoRepository => "a gate needs the repository, and copies have none of this kind (SHA-256, reftable)",
             Self::Stopped => "it was stopped",
         }
     }

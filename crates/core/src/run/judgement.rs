@@ -72,6 +72,9 @@ pub struct AttemptJudgement {
     /// The next attempt continues its conversation, whatever is set.
     #[serde(default, skip_serializing_if = "is_false")]
     pub continue_session: bool,
+    /// Its conversation is not continued: the model has said and done nothing in it, and some programs do not store that.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub forget_session: bool,
     /// It was stopped at its own time limit.
     #[serde(default, skip_serializing_if = "is_false")]
     pub timed_out: bool,
@@ -242,7 +245,8 @@ pub struct TestSetStability {
     pub same: SameNames,
 }
 
-/// What a copy shows.
+/// What the gates said on a copy. Of a canary and of undone sources `ProbeResult` says what that means: there `Passes` is
+/// *not noticed*.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyVerdict {

@@ -54,7 +54,7 @@ mod step;
 
 pub use agent::{AgentMemory, Session};
 pub use budget::{Budget, Spent, wanted};
-pub use checkpoint_name::{MANUAL, check_name, meant, numbered};
+pub use checkpoint_name::{CheckpointClass, MANUAL, check_name, iteration_of, meant, numbered};
 pub use checkpoints::{Checkpoints, INITIAL, RollbackCause};
 pub use choice::{AgentChoice, ChoiceCause, PromptVariant};
 pub use clock::{DriverMode, RunClock};
@@ -81,8 +81,8 @@ pub use progress::{Best, IterationDelta, Progress};
 pub use prompt_memory::{INJECTIONS_KEPT_MAX, Injections, PromptMemory};
 pub use provider::Provider;
 pub use report::{
-    Answer, CertifyReport, CheckpointReport, GateProgram, GateReport, GuardReport, Measurement, ProgramFile,
-    RollbackReport, Tool, ToolChange,
+    Answer, CertifyReport, CheckpointReport, FileAction, GateProgram, GateReport, GuardReport, Measurement,
+    ProgramFile, RollbackReport, RolledBackFile, RolledBackFiles, Tool, ToolChange,
 };
 pub use session::SessionUse;
 pub use spec::{FileRef, GuardSpec, HiddenGates, INLINE_BYTES_MAX, RunSpec, StoredText, WorkspaceRef};

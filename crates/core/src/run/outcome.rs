@@ -199,6 +199,8 @@ pub enum ReasonCode {
     AgentLogin,
     /// The agent has no credit.
     AgentBilling,
+    /// The agent's model does not exist.
+    AgentModel,
     /// The provider could not be reached, or would not, again and again.
     ProviderDown,
     /// The money that was given is used up.
@@ -259,6 +261,7 @@ impl ReasonCode {
             Self::AgentCrashes
             | Self::AgentLogin
             | Self::AgentBilling
+            | Self::AgentModel
             | Self::ProviderDown
             | Self::AgentLost
             | Self::GateUnverifiable

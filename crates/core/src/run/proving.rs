@@ -1,9 +1,10 @@
 //! What is known about a pass: clean copies, probes, the proof and what was decided about it.
 use super::fact::{CancelCause, GatePoint};
-use super::judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedTree, Remark};
+use super::judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedGate, JudgedTree, Remark};
 use super::judgement::{CleanJudgement, CopyVerdict, ProofJudgement, WorkspaceOnly};
 use super::report::CertifyReport;
 use super::spec::HiddenGates;
+use crate::policy::gate::Verdict;
 use crate::policy::proof::{FindingKind, RefusedBefore};
 
 /// How many trees are remembered that were judged in a clean copy.
@@ -61,8 +62,10 @@ pub struct JudgedCopy {
     pub remarks: Vec<Remark>,
     /// Folders of dependencies that are as the agent installed them.
     pub installed: Vec<String>,
-    /// How long it took.
-    pub duration_ms: u64,
+    /// How long its gates ran.
+    pub gates_ms: u64,
+    /// A gate failed because something could not be built or loaded.
+    pub did_not_build: bool,
 }
 
 /// A tree that was judged in a clean copy.
@@ -184,6 +187,8 @@ impl Proving {
             self.clean.clear();
             self.pass_at(point).copies.clear();
         }
+        let gate_ms = |judged: &JudgedGate| judged.report.duration_ms.saturating_mul(u64::from(judged.tries.max(1)));
+        let failed = |judged: &&JudgedGate| judged.verdict != Verdict::Pass;
         let copy = JudgedCopy {
             tree: judgement.tree,
             verdict: judgement.verdict.clone(),
@@ -191,7 +196,8 @@ impl Proving {
             hunks: report.hunks,
             remarks: report.remarks,
             installed: report.installed,
-            duration_ms: report.duration_ms,
+            gates_ms: report.gates.iter().map(gate_ms).fold(0, u64::saturating_add),
+            did_not_build: report.gates.iter().find(failed).is_some_and(|judged| judged.report.did_not_build),
         };
         let has_result = matches!(copy.verdict, CopyVerdict::Passes | CopyVerdict::Disagrees { .. });
         if let (JudgedTree::Final, Some(tree), true) = (judgement.tree, tree, has_result) {

@@ -118,6 +118,50 @@ pub struct RollbackReport {
     /// Whether something that was asked for could not be brought back: the user's own repository.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
+    /// The paths that it was limited to; none means everything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// The checkpoint of what it left, where that is not the one it went back to: only some paths were restored. `tree`
+    /// is that of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<String>,
+    /// Which files it wrote and removed; none in an old journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<RolledBackFiles>,
+}
+
+/// The files that a rollback wrote and removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RolledBackFiles {
+    /// How many were written.
+    pub written: u64,
+    /// How many were removed.
+    pub removed: u64,
+    /// How many of both no iteration had made: edits of a person since.
+    pub own: u64,
+    /// A bounded number of them, the person's own first.
+    pub first: Vec<RolledBackFile>,
+}
+
+/// One file of a rollback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RolledBackFile {
+    /// From the workspace, escaped.
+    pub path: String,
+    /// What happened to it.
+    pub what: FileAction,
+    /// What was there is an edit of a person: no iteration made it.
+    pub own: bool,
+}
+
+/// What a rollback does to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileAction {
+    /// It gets the content and permissions of the checkpoint.
+    Written,
+    /// It is not in the checkpoint.
+    Removed,
 }
 
 /// What an iteration changed in the workspace; unknown where nothing is measured.
@@ -209,6 +253,9 @@ pub struct CertifyReport {
     /// Files outside of the workspace that are not as they were before the agent worked, a bounded number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<OutsideChange>,
+    /// Changed files that define how tests are run, and that have lost nothing by it, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nothing_lost: Vec<String>,
     /// Changed files that instruct agents or CI, a bounded number: only named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context_files: Vec<String>,

@@ -43,7 +43,8 @@ pub struct RunSpec {
     /// The hidden gates, where the user's own settings have some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<HiddenGates>,
-    /// The PID namespace in which it was started, by its number: who speaks for a person comes from there.
+    /// The PID namespace in which it was started, or opened again by a person since, by its number: who speaks for a person
+    /// comes from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid_namespace: Option<u64>,
     /// No person can see it work: a failure of the host does not wait for one without an end.

@@ -121,8 +121,13 @@ impl Turn<'_> {
         // Only where the journal was cut between an event and its decision.
         self.settle();
         let event = input.event.clone();
+        let point = self.after.phase.point().filter(|_| self.after.over.is_some());
+        let reopens = matches!(event, Event::Reopened { .. });
         self.push(Fact::Happened(input));
         self.answer_event(event);
+        if reopens && matches!(point, Some(GatePoint::Interrupted(..))) {
+            self.judge_interruption();
+        }
         self.proceed();
     }
 
@@ -219,6 +224,13 @@ impl Turn<'_> {
             .map(|(id, open)| Fact::Decided(Decision::OrderDropped { id, then: judge::dropped(&open.order) }))
             .collect();
         open.into_iter().for_each(|fact| self.push(fact));
+    }
+
+    /// The run ended with an attempt that was cut off: what it left is rolled back now, where the setting says so.
+    fn judge_interruption(&mut self) {
+        if let Some(to) = judge::interruption(&self.after, self.deciding) {
+            self.push(Fact::Decided(Decision::Interruption { rollback_to: Some(to) }));
+        }
     }
 
     /// A person opened the run again, which closes the breaker unless that is left to `loop reset`.
@@ -380,7 +392,7 @@ impl Turn<'_> {
         }
         let Some((target, cause)) = judge::rollback_target(&self.after) else { return };
         let undo = self.after.checkpoints.undo_name();
-        self.order(Order::Rollback { to: target.to, undo, git: target.git, cause });
+        self.order(Order::Rollback { to: target.to, undo, git: target.git, paths: target.paths, cause });
     }
 
     /// Processes of a cut-off attempt are ended before anything else.
@@ -510,7 +522,7 @@ impl Turn<'_> {
         self.push(Fact::Concluded { outcome, reason, proof });
         if let Some(to) = judge::best_to_keep(&self.after, self.deciding) {
             let undo = self.after.checkpoints.undo_name();
-            self.order(Order::Rollback { to, undo, git: false, cause: RollbackCause::KeepBest });
+            self.order(Order::Rollback { to, undo, git: false, paths: Vec::new(), cause: RollbackCause::KeepBest });
         }
         if self.after.settings.read(self.deciding).notify {
             self.order(Order::Notify { result, text });

@@ -10,7 +10,8 @@ use toml_edit::{Document, Item, TableLike};
 use super::error::SettingsError;
 use super::files::{line_of_yaml, place};
 use crate::agent::described::{ARGS, ByPermissions, OutputFormat, PLACEHOLDERS, PromptBy, Success, placeholders};
-use crate::agent::{Agent, AgentEnv, Described, StopSignal, shell_words};
+use crate::agent::error_words::ErrorWords;
+use crate::agent::{Agent, AgentEnv, Described, Failure, StopSignal, shell_words};
 use crate::refusal::Refusal;
 use crate::text::{nearest, one_line};
 
@@ -22,6 +23,9 @@ const AGENTS_MAX: usize = 32;
 const NAME_LETTERS_MAX: usize = 32;
 /// One description in all: it becomes part of a fact.
 const BYTES_MAX: usize = 6 * 1024;
+
+/// A shorter word would stand in messages by chance.
+const ERROR_WORD_LETTERS_MIN: usize = 3;
 
 /// What serde says where neither a list nor a line is given.
 const LIST: &str = "it must be a list of texts";
@@ -50,6 +54,7 @@ struct AgentTable {
     litter: Option<Words>,
     install: String,
     sign_in: String,
+    error_words: BTreeMap<Failure, Words>,
     #[serde(rename = "about")]
     _about: String,
 }
@@ -213,6 +218,7 @@ impl AgentTable {
             litter: list("litter", self.litter)?.unwrap_or_default(),
             install: one_line(&self.install, 400),
             sign_in: one_line(&self.sign_in, 400),
+            error_words: error_words(self.error_words)?,
         };
         check(&described)?;
         Ok(described)
@@ -247,6 +253,25 @@ fn check(agent: &Described) -> Result<(), Fault> {
         return fault("command", format!("the agent is described by more than {BYTES_MAX} bytes"), "use a script");
     }
     Ok(())
+}
+
+/// Words for classes that a provider's error can have. An empty word would stand in every message.
+fn error_words(told: BTreeMap<Failure, Words>) -> Result<ErrorWords, Fault> {
+    const KEY: &str = "error_words";
+    let mut all = ErrorWords::new();
+    for (class, words) in told {
+        if matches!(class, Failure::Permission | Failure::Hang | Failure::Question) {
+            let why = format!("{} is not an error that a provider has", class.word());
+            return fault(KEY, why, "use one of: rate_limit, overload, auth, billing, model, network, context, crash");
+        }
+        let words = list(KEY, Some(words))?.unwrap_or_default();
+        if words.is_empty() || words.iter().any(|word| word.trim().len() < ERROR_WORD_LETTERS_MIN) {
+            let why = format!("{}: a word has at least {ERROR_WORD_LETTERS_MIN} letters", class.word());
+            return fault(KEY, why, "for example error_words = {auth = [\"(HTTP 401)\"]}");
+        }
+        all.insert(class, words);
+    }
+    Ok(all)
 }
 
 fn list(key: &'static str, words: Option<Words>) -> Result<Option<Vec<String>>, Fault> {

@@ -14,7 +14,9 @@ pub fn set(text: &str, file: &str, key: &Key, canonical: &str) -> Result<String,
     let number = canonical.parse::<i64>().ok().filter(|_| matches!(key.kind, Kind::CountOrUnlimited(_)));
     let item = match key.kind {
         Kind::Switch => value(canonical == "true"),
-        Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices => value(canonical.lines().collect::<Array>()),
+        Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Failures => {
+            value(canonical.lines().collect::<Array>())
+        }
         Kind::CountOrUnlimited(_)
         | Kind::Duration
         | Kind::DurationOrUnlimited

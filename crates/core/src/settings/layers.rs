@@ -259,6 +259,7 @@ fn is_wider(kind: Kind, value: &str, held: &str) -> bool {
         | Kind::Paths
         | Kind::Findings
         | Kind::Gates
+        | Kind::Failures
         | Kind::Prices => true,
     }
 }

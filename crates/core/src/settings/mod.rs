@@ -35,7 +35,7 @@ pub use agents::agents_from_toml;
 pub use amounts::{Bytes, Micros, Millis};
 pub use catalogue::{
     AgentSettings, BreakerSettings, BudgetSettings, CheckpointSettings, Flag, GateSettings, GuardSettings, InProject,
-    Key, LimitSettings, OutputSettings, StartSettings, Values, catalogue, key, keys,
+    Key, LimitSettings, OutputSettings, StartSettings, Values, catalogue, key, keys, topics,
 };
 pub use choices::{
     BreakerMode, BreakerReset, CheckpointBackend, ContainmentMode, JudgeChoice, KeepState, OnBlocked, OnInterrupt,

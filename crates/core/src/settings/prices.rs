@@ -7,6 +7,7 @@ use super::amounts::SettingValue;
 use super::error::SettingsError;
 use super::files::place;
 use super::value::Kind;
+use crate::policy::failures::FailureTable;
 use crate::policy::prices::{Price, Prices};
 use crate::refusal::Refusal;
 
@@ -20,6 +21,16 @@ impl SettingValue for Prices {
 
     fn fits(kind: Kind) -> bool {
         kind == Kind::Prices
+    }
+}
+
+impl SettingValue for FailureTable {
+    fn read(text: &str) -> Self {
+        Self::parse(text).unwrap_or_default()
+    }
+
+    fn fits(kind: Kind) -> bool {
+        kind == Kind::Failures
     }
 }
 

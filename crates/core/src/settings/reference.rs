@@ -109,7 +109,7 @@ fn property(key: &Key) -> Value {
         | Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Switch => json!({"type": "boolean"}),
         Kind::Choice(words) => json!({"enum": words}),
-        Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices => {
+        Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Failures => {
             json!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
         }
     };

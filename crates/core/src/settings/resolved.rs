@@ -144,8 +144,8 @@ pub struct Caps {
     pub tokens_per_day: Option<u64>,
     /// The cost of a call that does not report its cost, where it is set.
     pub worst_micros: Option<u64>,
-    /// The tokens of a call that does not report its tokens.
-    pub worst_tokens: u64,
+    /// The tokens of a call that does not report its tokens, where that is set.
+    pub worst_tokens: Option<u64>,
 }
 
 impl Caps {
@@ -158,7 +158,7 @@ impl Caps {
             tokens: budget.max_tokens.map(u64::from),
             tokens_per_day: budget.max_tokens_per_day.map(u64::from),
             worst_micros: budget.worst_cost.map(|cost| cost.0),
-            worst_tokens: budget.worst_tokens.map_or(0, u64::from),
+            worst_tokens: budget.worst_tokens.map(u64::from),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::gates;
 use crate::policy::budget::{money_exact, parse_money};
+use crate::policy::failures::FailureTable;
 use crate::policy::prices::Prices;
 use crate::policy::proof::FindingKind;
 use crate::refusal::Refusal;
@@ -37,6 +38,8 @@ pub enum Kind {
     Gates,
     /// Prices, one a line.
     Prices,
+    /// What follows from classes of failure.
+    Failures,
     /// `true` or `false`.
     Switch,
     /// One of these words.
@@ -67,6 +70,7 @@ impl Kind {
             Self::SizeOrUnlimited => format!("a size: `500MiB`, `10GiB`, or `{UNLIMITED}`"),
             Self::MoneyOrUnlimited => format!("dollars: `2.50`, or `{UNLIMITED}`"),
             Self::Gates => "gates: `NAME=CMD` or `NAME[2of3,timeout=2m,order=1,watch]=CMD`".to_owned(),
+            Self::Failures => "classes of failure: `overload wait 10m 50`, `refusal stop`, one a line".to_owned(),
             Self::Prices => "prices: `MODEL-GLOB input=3.00 output=15.00`, one a line".to_owned(),
             Self::Switch => "`true` or `false`".to_owned(),
             Self::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
@@ -97,6 +101,7 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, Refusal> {
         }
         Kind::MoneyOrUnlimited => money(trimmed).map(money_exact),
         Kind::Gates => gates::read(text).map(|gates| gates::text(&gates)),
+        Kind::Failures => FailureTable::parse(text).map(|table| table.to_string()),
         Kind::Prices => Prices::parse(text).map(|prices| prices.to_string()),
         Kind::SizeOrUnlimited => size(trimmed).map(|_| trimmed.to_owned()),
         Kind::CountOrUnlimited(most) => count(trimmed, most),

@@ -18,7 +18,7 @@ const INDENT: &str = "    ";
 /// each with a visible `\n` at its end.
 pub(super) fn lines_of(place: &str, key: &Key, value: &str) -> Vec<String> {
     match key.kind {
-        Kind::Gates | Kind::Paths | Kind::Findings | Kind::Prices => {
+        Kind::Gates | Kind::Paths | Kind::Findings | Kind::Prices | Kind::Failures => {
             value.lines().map(|entry| format!("{place}: {} = {}", key.name, visible(entry))).collect()
         }
         Kind::CountOrUnlimited(_)

@@ -71,8 +71,8 @@ pub enum OutputStream {
 
 /// Every format. The first reader that says that a line belongs to a test's own output gets it alone.
 ///
-/// Signs that several programs use: `✓ ✕ ×` are jest's and vitest's. `✔ ✖` are node's, and those of mocha, which has no
-/// reader of its own: `node` takes every such line that ends in a duration. `ok` and `not ok` are TAP, which node, vitest,
+/// Signs that several programs use: `✓ ✕ ×` are jest's and vitest's. `✔ ✖` are node's and mocha's, which has no reader:
+/// `node` takes only lines that end in a duration with a fraction, which mocha does not print. `ok` and `not ok` are TAP, which node, vitest,
 /// mocha and bats can print; `ok` and a tab is `go test`.
 const READERS: &[Registered] = &[
     registered::<nextest::Nextest>(),

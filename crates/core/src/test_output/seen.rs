@@ -45,6 +45,9 @@ pub struct TestsSeen {
     /// The same by names without brackets: for gates whose names differ between two runs of one tree.
     #[serde(skip_serializing_if = "NameList::is_nothing")]
     pub missing_without_brackets: NameList,
+    /// They would be missing too, and the task asks for them to be removed or renamed.
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub asked_away: NameList,
     /// Every test that ran is named, and an earlier round named all of its tests: counts say nothing more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub all_named: bool,

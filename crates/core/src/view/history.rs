@@ -72,6 +72,9 @@ pub struct RollbackRow {
     pub to: String,
     /// The checkpoint of what was there before.
     pub undo: String,
+    /// The paths that it was limited to; none means everything.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
     /// When.
     pub at: String,
 }
@@ -414,6 +417,7 @@ impl History {
                 after_iteration: self.state.iteration,
                 to: back.to.clone(),
                 undo: back.undo.clone(),
+                paths: back.paths.clone(),
                 at: time::rfc3339(self.state.now.wall_ms),
             }),
             (Order::Measure { .. }, Answer::Measurement(Measurement { changes, .. })) => {

@@ -61,9 +61,11 @@ pub enum RunLimit {
     CallsPerDay,
     /// Time at work.
     Time,
-    /// Iterations.
+    /// Iterations. It stays the last one here: [`RunLimit::ALL`] is checked by it.
     Iterations,
 }
+
+const _: () = assert!(RunLimit::ALL.len() == RunLimit::Iterations as usize + 1, "RunLimit::ALL lacks a limit");
 
 impl RunLimit {
     /// All of them, in the order in which people see them.
@@ -174,7 +176,7 @@ fn day(state: &RunState) -> Day {
                 let cost = consult(|deciding| cost_of(&usage, model, &settings.values.budget.prices, deciding));
                 cost.unwrap_or_else(|| state.worst_micros(settings))
             });
-            let tokens = report.map(|_| usage.tokens().unwrap_or(state.settings.shown().caps.worst_tokens));
+            let tokens = report.map(|_| usage.tokens().unwrap_or_else(|| state.worst_tokens(state.settings.shown())));
             let (cost_micros, tokens) = (cost.unwrap_or(0), tokens.unwrap_or(0));
             day.plus(Day { calls: 1, cost_micros, tokens, untold: 0 })
         }

@@ -310,6 +310,7 @@ pub fn exit_reason(code: ReasonCode) -> LooprExitReason {
         ReasonCode::AgentCrashes
         | ReasonCode::AgentLogin
         | ReasonCode::AgentBilling
+        | ReasonCode::AgentModel
         | ReasonCode::ProviderDown
         | ReasonCode::Question
         | ReasonCode::Tamper

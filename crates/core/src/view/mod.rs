@@ -5,6 +5,7 @@
 //! | `now` | what a run is doing now; live line, `loop status` and `loop watch` format it |
 //! | `row` | one run in a list |
 //! | `history` | iterations with their attempts |
+//! | `report` | `loop report`: one run, or all runs of a period, as a page |
 //! | `restored` | protected files that were changed and restored |
 //! | `record` `limits` `breaker` | details of one run: claims and events; what is used; the counts of the breaker |
 //! | `result` `certificate` `verification` | the end of a run; its proof; `loop verify` |
@@ -22,6 +23,7 @@ mod loopr;
 mod now;
 mod qualification;
 mod record;
+mod report;
 mod restored;
 mod result;
 mod row;
@@ -38,6 +40,7 @@ pub use qualification::{end_words, qualification};
 pub use record::{
     BreakerState, CircuitEvent, Claims, EVENTS_MAX, Events, Record, SessionEvent, SessionEventKind, expired,
 };
+pub use report::{Attention, NextStep, PeriodReport, ReportFold, ReportedIteration, ReportedWait, RunReport};
 pub use restored::RestoredRow;
 pub use result::{GateResult, RunResult};
 pub use row::{Listing, Liveness, Row, Waiting, WaitingSource};

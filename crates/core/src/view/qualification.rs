@@ -37,6 +37,7 @@ pub fn qualification(state: &RunState) -> Option<String> {
         (state.iteration == 0).then(|| "before any iteration".to_owned()),
         matches!(proof.judge, Some(ProofJudge::Workspace { .. })).then(|| "in the workspace only".to_owned()),
         changed_ignored(state, proof),
+        installed(proof),
         (!proof.weaker.is_empty()).then(|| "with weaker tests".to_owned()),
         findings(accepted, "accepted from the start"),
         findings(named, "named"),
@@ -45,8 +46,8 @@ pub fn qualification(state: &RunState) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Most changes have some of these. They are shown with the end, and do not qualify it. Changed ignored files have words
-/// of their own.
+/// Most changes have some of these. They are shown with the end, and do not qualify it. Changed ignored files and installed
+/// dependencies have words of their own.
 fn is_remark(kind: FindingKind) -> bool {
     matches!(
         kind,
@@ -65,6 +66,13 @@ fn changed_ignored(state: &RunState, proof: &Proof) -> Option<String> {
     let first = files.first.first().filter(|_| named.because != Some(NotedBecause::Accepted))?;
     let more = if files.count > 1 { format!(" and {} more", files.count - 1) } else { String::new() };
     Some(format!("with changed ignored files ({}{more})", text::one_line(first, PATH_BYTES_MAX)))
+}
+
+/// Dependencies that the agent installed ran with the gates.
+fn installed(proof: &Proof) -> Option<String> {
+    let mut named = proof.named.iter().filter(|finding| finding.because != Some(NotedBecause::Accepted));
+    let has_any = named.any(|finding| finding.kind == FindingKind::InstalledDependencies);
+    has_any.then(|| "with dependencies that the agent installed".to_owned())
 }
 
 /// The word for an end, with what qualifies it.

@@ -230,11 +230,20 @@ impl Row {
         matches!(self.status, Status::Completed | Status::Failed | Status::Cancelled | Status::Crashed)
     }
 
+    /// Whether it ended as people wanted.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.status == Status::Completed
+    }
+
     /// Its status with what qualifies it.
     #[must_use]
     pub fn status_words(&self) -> String {
         let qualification = self.qualification.as_ref().map_or_else(String::new, |words| format!(" ({words})"));
-        format!("{}{qualification}", self.status.name())
+        // Its process has ended: `loop resume` starts one, and does not only wake it.
+        let is_stopped = self.status == Status::Paused && self.outcome.is_some();
+        let status = if is_stopped { "stopped" } else { self.status.name() };
+        format!("{status}{qualification}")
     }
 
     /// `3/10`, or `3` where there is no limit.

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use std::fs;
 
 use loop_core::agent::acp::{AcpTask, Conversation};
-use loop_core::agent::{Adapter, adapter};
+use loop_core::agent::{Adapter, Begin, adapter};
 use loop_core::run::Ended;
 use serde_json::{Value, json};
 
-use crate::transcripts::{Case, cut_cases, folder, read, shown};
+use crate::transcripts::{Case, cut_cases, folder, read_case, shown};
 
 /// The folders of recordings, and the agent that reads them.
-const AGENTS: [(&str, &str); 7] = [
+const AGENTS: [(&str, &str); 9] = [
     ("claude-agent-acp", "claude-acp"),
     ("claude-code-acp", "claude-acp"),
     ("codex-acp", "codex-acp"),
@@ -21,6 +21,8 @@ const AGENTS: [(&str, &str); 7] = [
     ("opencode-acp", "opencode-acp"),
     ("qwen-acp", "gemini-acp"),
     ("cline-acp", "gemini-acp"),
+    ("kimi", "kimi"),
+    ("goose", "goose"),
 ];
 
 /// One recording: the agent's messages, each with the method that it answers.
@@ -145,6 +147,7 @@ fn case(recording: &Recording, transcript: &str) -> Case {
         stderr: Vec::new(),
         ended,
         continued: false,
+        begin: Begin::default(),
     }
 }
 
@@ -160,10 +163,10 @@ fn every_recorded_conversation_is_led_and_read_as_the_file_says() {
         for recording in recordings(of) {
             let (said, transcript) = replay(&recording);
             let case = case(&recording, &transcript);
-            let ours = read(reader(agent), &case, &[&case.stdout]);
+            let ours = read_case(reader(agent), &case, &[&case.stdout]);
             out.push(format!("{}{said}", shown(&case, &ours)));
             // The other client's transcript reads the same, but for what it refused or allowed by other rules.
-            let theirs = read(reader(agent), &case, &[&recording.file]);
+            let theirs = read_case(reader(agent), &case, &[&recording.file]);
             assert_eq!((&theirs.text, theirs.usage, theirs.failure), (&ours.text, ours.usage, ours.failure), "{of}");
             assert_eq!((theirs.terminal, theirs.tool_calls), (ours.terminal, ours.tool_calls), "{of}");
         }

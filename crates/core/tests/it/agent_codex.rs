@@ -247,3 +247,19 @@ fn other_shapes_of_the_same_lines_are_read_and_strange_ones_counted() {
     let plain = read("codex", &lines(&[THREAD, r#"{"type":"turn.failed","error":"unexpected status 401"}"#]), &exit(1));
     assert_eq!(plain.failure, Some(Failure::Auth));
 }
+
+/// CLI-D15: the shell's quotes are taken off whole.
+#[test]
+fn a_command_is_shown_as_it_was_typed() {
+    let shown = |command: &str| {
+        let item = serde_json::json!({"type": "item.started", "item": {"id": "t", "type": "command_execution", "command": command}});
+        let live = stream("codex", Usage::default()).push(format!("{item}\n").as_bytes());
+        live.into_iter().find_map(|live| match live {
+            loop_core::agent::Live::Tool(_, argument) => Some(argument),
+            loop_core::agent::Live::Text(_) | loop_core::agent::Live::Note(_) => None,
+        })
+    };
+    assert_eq!(shown(r#"/bin/bash -lc 'make test'"#).as_deref(), Some("make test"));
+    assert_eq!(shown("/bin/bash -lc 'sed '\"'\"'s/a/b/'\"'\"' f'").as_deref(), Some("sed 's/a/b/' f"));
+    assert_eq!(shown("bash -lc echo hi").as_deref(), Some("echo hi"));
+}

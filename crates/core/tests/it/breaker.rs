@@ -115,28 +115,54 @@ fn a_timeout_that_left_work_is_progress_and_one_that_left_none_is_not() {
 // req: B-07 partly: without loopr's own keys
 // req: C-07 partly: without the dialect's own defaults
 #[test]
-fn the_same_error_trips_whatever_the_line_number_and_however_much_changed() {
+fn the_same_error_without_progress_trips_whatever_the_line_number() {
     let error = |line: u32| {
-        format!("agent-heard crash error=panicked_at_src/a.rs:{line}:_no_such_file / saved / changed 1 / fail same")
+        let says = format!("claim=ERROR,summary=panicked_at_src/a.rs:{line}:_no_such_file");
+        format!("agent-heard {says} / saved / changed 0 / fail same")
     };
-    let mut same = story(&[]);
+    let patient = [("max_no_progress", "9")];
+    let mut same = story(&patient);
     (0..4).for_each(|line| _ = same.say(&error(10 + line)));
     goes_on(&same);
     assert_eq!(same.state.progress.streaks().same_error, 4);
     same.say(&error(99));
     trips(&same, "same_error", "the same error 5 times in a row: iterations 1 (");
     assert!(same.last().contains("--max-same-error 5"), "{}", same.last());
-    let mut other = story(&[]);
+    let mut other = story(&patient);
     (0..4).for_each(|line| _ = other.say(&error(10 + line)));
-    other.say("agent-heard crash error=out_of_memory / saved / changed 1 / fail same");
+    other.say("agent-heard claim=ERROR,summary=out_of_memory / saved / changed 0 / fail same");
     assert_eq!(other.state.progress.streaks().same_error, 1, "another error counts from one");
     other.say(WORK);
     assert_eq!((other.state.progress.streaks().same_error, &other.state.progress.streaks().signature), (0, &None));
 }
 
 #[test]
+fn the_same_error_does_not_count_in_an_iteration_with_progress() {
+    // UR-A7
+    let mut story = story(&[]);
+    story.times(6, "agent-heard crash error=no_such_file / saved / changed 1 / fail same");
+    goes_on(&story);
+    assert_eq!(story.state.progress.streaks().same_error, 0);
+}
+
+#[test]
+fn an_agent_at_its_turn_limit_has_not_crashed_and_its_conversation_continues() {
+    // UR-A7
+    let turns = |changed: u32| {
+        format!("agent-heard turn_limit session=s1 error=Reached_maximum / saved / changed {changed} / fail same")
+    };
+    let mut story = story(&[("agent", "claude"), ("agent_cmd", "")]);
+    story.times(6, &turns(1));
+    goes_on(&story);
+    assert!(story.last().contains(" in s1 telling {agent_failed:"), "{}", story.last());
+    story.times(3, &turns(0));
+    trips(&story, "no_progress", "no progress in 3 iterations in a row");
+}
+
+#[test]
 fn an_error_of_the_agents_own_account_counts_and_a_gate_that_fails_the_same_way_does_not() {
     for block in ["claim=ERROR,summary=cannot_link", "claim=IN_PROGRESS,errors=2,summary=cannot_link"] {
+        // Also where files changed: it says itself that it failed.
         let mut story = story(&[]);
         story.times(5, &format!("agent-heard {block} / saved / changed 1 / fail same"));
         trips(&story, "same_error", "the same error 5 times in a row: iterations 1 (cannot link), 2 (cannot link)");

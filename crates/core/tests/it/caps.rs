@@ -38,7 +38,29 @@ fn a_call_that_tells_nothing_counts_as_the_worst_case_and_that_is_said() {
     story.say(&costs(""));
     assert_eq!(
         story.last(),
-        "END exhausted (budget_limit): $1.01 of $1.00 spent (2 of 3 calls did not report it and count as the worst case, see --worst-cost)"
+        "END exhausted (budget_limit): $1.01 of $1.00 counted: $0.01 reported, and 2 of 3 calls did not report its cost and count as $0.50 each (--worst-cost)"
+    );
+}
+
+#[test]
+fn a_call_that_tells_nothing_counts_as_much_as_the_dearest_call_so_far() {
+    // UR-A9
+    let mut story = story(&[("max_cost", "1.00"), ("worst_cost", ""), ("max_tokens", "900"), ("worst_tokens", "")]);
+    story.say(&costs("cost=100000 tokens=50")).say(&costs("cost=200000 tokens=90")).say(&costs(""));
+    assert_eq!(story.last(), "agent 4.1");
+    let settings = story.state.settings.shown();
+    assert_eq!((story.state.cost_micros(settings), story.state.tokens(settings)), (500_000, 230));
+}
+
+#[test]
+fn where_no_cost_is_known_a_call_counts_as_no_more_than_the_whole_limit_and_is_not_called_spent() {
+    // UR-A9
+    let mut story = story(&[("max_cost", "0.10"), ("worst_cost", "")]);
+    story.say(&costs(""));
+    assert_eq!(
+        story.last(),
+        "END exhausted (budget_limit): $0.10 of $0.10 counted: $0.00 reported, and 1 of 1 calls did not report its \
+         cost and count as $0.10 each (--worst-cost)"
     );
 }
 
@@ -53,7 +75,7 @@ fn tokens_end_the_loop_in_the_same_way() {
     untold.times(2, &costs("cost=1"));
     assert_eq!(
         untold.last(),
-        "END exhausted (budget_limit): 1000 of 1000 tokens used (2 of 2 calls did not report it and count as the worst case, see --worst-tokens)"
+        "END exhausted (budget_limit): 1000 of 1000 tokens counted: 0 reported, and 2 of 2 calls did not report its tokens and count as 500 each (--worst-tokens)"
     );
 }
 
@@ -73,8 +95,18 @@ fn an_attempt_that_was_killed_lost_or_failed_counts_as_the_worst_case() {
 #[test]
 fn an_attempt_that_came_to_nothing_is_paid_too() {
     let mut story = story(&[("max_cost", "1.00")]);
-    story.say("agent-heard rate_limit=900 cost=1000000");
+    story.say("agent-heard rate_limit=900 cost=1000000 / saved / fail");
     assert!(story.last().starts_with("END exhausted (budget_limit)"), "no wait is worth it then: {}", story.told);
+}
+
+/// CLI-D2: who is not signed in must not be told to raise a limit.
+#[test]
+fn only_a_person_can_fix_a_login_no_credit_or_a_missing_model_and_that_outranks_money() {
+    for (failure, words) in [("auth", "is not signed in"), ("billing", "has no credit"), ("model", "has no model")] {
+        let mut story = story(&[("max_cost", "0.10")]);
+        story.say(&costs(failure));
+        assert!(story.last().starts_with("END unable") && story.last().contains(words), "{}", story.told);
+    }
 }
 
 // req: C-14 partly: how the run ends

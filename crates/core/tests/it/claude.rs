@@ -283,7 +283,7 @@ fn classes_go_by_the_word_then_the_status_then_the_words() {
         ("server_error", Value::Null, "Unable to connect to API (ConnectionRefused)", Failure::Network),
         ("invalid_request", json!(400), "Prompt is too long", Failure::Context),
         ("unknown", Value::Null, "API returned an empty or malformed response (HTTP 200)", Failure::Network),
-        ("model_not_found", json!(404), "There's an issue with the selected model", Failure::Crash),
+        ("model_not_found", json!(404), "There's an issue with the selected model", Failure::Model),
     ] {
         let mut result = failed(words);
         result["api_error_status"] = status;
@@ -394,6 +394,39 @@ fn what_qwen_passes_off_as_its_models_words_is_an_error() {
         // The model was paid for these words, so they are its own.
         let spoken = qwen(words, 5);
         assert_eq!((spoken.terminal, spoken.failure, spoken.text.as_str()), (Terminal::Success, None, words));
+    }
+}
+
+/// CLI-D1: 2.1.197 tells what this run used, 2.1.326 what the session used.
+#[test]
+fn what_a_claude_session_had_used_before_is_not_counted_again_in_either_version() {
+    let result = |told: u64, run: u64, dollars: f64| {
+        let models = json!({"m": {"inputTokens": told, "outputTokens": told / 10, "cacheReadInputTokens": told / 2}});
+        json!({"type": "result", "subtype": "success", "is_error": false, "result": "", "total_cost_usd": dollars,
+            "modelUsage": models,
+            "usage": {"input_tokens": run, "output_tokens": run / 10, "cache_read_input_tokens": run / 2}})
+    };
+    let used = Usage {
+        input_tokens: Some(2000),
+        output_tokens: Some(200),
+        cache_read_tokens: Some(1000),
+        cost_micros: Some(10_000),
+        ..Usage::default()
+    };
+    let cases = [
+        ("the sum of the session", result(5000, 3000, 0.025), (3000, 300, 1500, 15_000)),
+        ("this run alone", result(3000, 3000, 0.015), (3000, 300, 1500, 15_000)),
+        ("this run alone, with a sub-agent", result(4000, 3000, 0.02), (4000, 400, 2000, 20_000)),
+        ("this run alone, cheaper than the one before", result(1000, 1000, 0.005), (1000, 100, 500, 5_000)),
+        ("refused, with the sum of the session", result(2000, 0, 0.01), (0, 0, 0, 0)),
+    ];
+    for (what, line, expected) in cases {
+        let mut stream = Stream::new((adapter("claude").unwrap().reader)(Begin { used }));
+        stream.push(format!("{line}\n").as_bytes());
+        let now = stream.end(&end(&Ended::Exit(0))).usage;
+        let counted = [now.input_tokens, now.output_tokens, now.cache_read_tokens, now.cost_micros]
+            .map(Option::unwrap_or_default);
+        assert_eq!(counted, <[u64; 4]>::from(expected), "{what}");
     }
 }
 

@@ -258,3 +258,41 @@ fn an_agent_whose_exit_decides_is_still_ended_when_it_waits_by_itself() {
     assert!(waiting("terminal"), "its stream says so");
     assert!(waiting("exit"), "what its stream says while it runs counts in the same way");
 }
+
+fn with_error_words(table: &str) -> Result<Vec<Described>, SettingsError> {
+    let text = format!("[agents.mine]\ncommand = \"mine\"\noutput = \"text\"\nerror_words = {table}\n");
+    agents_from_toml(&text, "config.toml")
+}
+
+#[test]
+fn words_that_a_person_named_are_errors_of_the_provider_in_the_last_message_alone() {
+    let agents = with_error_words("{auth = [\"(HTTP 401)\"], rate_limit = [\"429 too many\"]}").unwrap();
+    let read = |said: &str, ended: Ended| {
+        let mut stream = Stream::new(agents[0].reader(Begin::default()));
+        stream.push(said.as_bytes());
+        let end = End { ended: &ended, stderr: b"", asked: "", now_ms: 0, utc_offset_s: 0, continued: false };
+        let reading = stream.end(&end);
+        (reading.failure, reading.terminal, reading.text.trim().to_owned())
+    };
+    let refused = read("Error: no key (http 401).\n", Ended::Exit(0));
+    assert_eq!(refused, (Some(Failure::Auth), Terminal::Error, String::new()), "capital letters or not");
+    assert_eq!(read("429 Too Many Requests\n", Ended::Exit(1)).0, Some(Failure::RateLimit));
+    assert_eq!(read("All done.\n", Ended::Exit(0)), (None, Terminal::Success, "All done.".to_owned()));
+    let long = format!("It says (HTTP 401).\n{}", "work\n".repeat(1000));
+    assert_eq!(read(&long, Ended::Exit(0)).0, None, "only the end is looked at");
+    assert_eq!(read("(HTTP 401)", Ended::ByUs).0, Some(Failure::Crash), "one that we ended says nothing");
+}
+
+#[test]
+fn wrong_error_words_are_named_with_their_line() {
+    let refused = |table: &str| refuse(&with_error_words(table).unwrap_err());
+    for (table, why) in [
+        ("{atuh = [\"x\"]}", "\"atuh\" is none of:"),
+        ("{hang = [\"xyz\"]}", "hang is not an error that a provider has"),
+        ("{auth = [\"ab\"]}", "auth: a word has at least 3 letters"),
+        ("{auth = []}", "auth: a word has at least 3 letters"),
+    ] {
+        let told = refused(table);
+        assert!(told.contains(why) && told.contains("config.toml:4"), "{told}");
+    }
+}

@@ -94,6 +94,12 @@ fn what_agents_set_in_the_shells_of_their_tools_does_not_reach_the_agent_that_we
         ("qwen", "QWEN_CODE QWEN_CODE_NO_RELAUNCH"),
         ("cursor", "CURSOR_AGENT CURSOR_TRACE_ID"),
         ("cline", "CLINE_ACTIVE"),
+        (
+            "copilot",
+            "COPILOT_CLI COPILOT_AGENT_SESSION_ID COPILOT_CLI_BINARY_VERSION COPILOT_CLI_RESOLVED_DIST_DIR COPILOT_LOADER_PID",
+        ),
+        ("grok", "GROK_AGENT GROK_SESSION_ID"),
+        ("pi", "AI_AGENT PI_CODING_AGENT PI_REASONING_LEVEL PI_SESSION_FILE PI_SESSION_ID PI_PROVIDER PI_MODEL"),
     ];
     let known = |agent: &str| sessions.iter().any(|(name, _)| *name == agent);
     for agent in ADAPTERS {

@@ -307,7 +307,7 @@ macro_rules! streams {
     };
 }
 
-streams!(claude, codex, gemini, opencode, qwen, cline, cursor, aider);
+streams!(claude, codex, gemini, opencode, qwen, cline, cursor, aider, copilot, grok, pi);
 
 /// What agents say in the end, true and false: blocks, fences, marks, limits.
 fn texts() -> Vec<Vec<u8>> {

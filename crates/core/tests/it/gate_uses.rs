@@ -239,11 +239,22 @@ fn where_opens_are_not_known_the_texts_still_say_what_is_run() {
 }
 
 #[test]
+fn a_check_that_an_unknown_program_gets_may_be_run_by_it() {
+    let check = ("ci/check.sh", "exit 1");
+    assert_eq!(used("retry -t 3 ./ci/check.sh", &[check]), ["ci/check.sh direct"]);
+    // A program that only reads it, the product, and a file that was not opened.
+    assert!(used("shellcheck ./ci/check.sh", &[check]).is_empty());
+    assert!(used("retry -t 3 ./greet.sh", &[("greet.sh", "exit 1")]).is_empty());
+    assert!(used("retry -t 3 ./ci/check.sh", &[("ci/check.sh", "unopened:exit 1")]).is_empty());
+}
+
+#[test]
 fn no_gate_uses_more_files_than_a_fact_can_hold() {
     let names: Vec<String> = (0..500).map(|number| format!("t/{number:03}.sh")).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).collect();
     let uses = uses_of("for f in t/*.sh; do sh $f; done", "/w", "", &Workspace::of(&files));
-    assert_eq!((uses.files.len(), uses.more), (100, 400));
+    assert_eq!((uses.files.len(), uses.more, uses.rest.len()), (100, 400, 400));
+    assert_eq!(uses.rest.first().map(String::as_str), Some("t/100.sh"));
 }
 
 #[test]

@@ -261,6 +261,10 @@ fn one_that_was_ended_while_it_waited_by_itself_tells_what_for() {
     let stderr = "Attempt 1 failed: You exceeded your current quota. Please retry in 2s. Retrying after 5859ms...\n";
     let (reading, _) = read("gemini", INIT, stderr, &Ended::ByUs);
     assert_eq!(reading.failure, Some(Failure::RateLimit));
+    // CLI-D6: its other words for the same, after a status that does not say when.
+    let stderr_5xx = "Attempt 1 failed with status 500. Retrying with backoff...\n";
+    let (reading, _) = read("gemini", INIT, stderr_5xx, &Ended::ByUs);
+    assert_eq!(reading.failure, Some(Failure::Overload));
     let worked = [INIT, r#"{"type":"tool_use","tool_name":"glob","tool_id":"t","parameters":{}}"#].join("\n");
     assert_eq!(read("gemini", &worked, stderr, &Ended::ByUs).0.failure, None);
 }

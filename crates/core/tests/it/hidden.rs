@@ -29,7 +29,7 @@ fn hidden_gates_run_after_everything_else_agrees() {
     let mut story = passed(2, &[("strength", "report")]);
     assert_eq!(story.last(), "judge final");
     story.say("clean / no-probe no_tests / clean-fail undone");
-    assert_eq!(story.last(), "judge {hunks:{budget_ms:29990}}");
+    assert_eq!(story.last(), "judge {hunks:{budget_ms:29995}}");
     story.say("hunks 3 3 3");
     assert_eq!(story.last(), "judge {hidden:{in_copy:true,limit_ms:1200000}}");
     story.say("hidden pass pass");

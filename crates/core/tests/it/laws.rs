@@ -34,6 +34,9 @@ fn any_event(seed: &mut Seed) -> Event {
             changes: vec![Change::new("max_iterations", seed.below(5).to_string())],
             unattended: seed.below(2) == 0,
             hidden: crate::play::hidden(1).filter(|_| seed.one_in(2)),
+            answers: seed.one_in(2),
+            injected: None,
+            pid_namespace: Some(4).filter(|_| seed.one_in(2)),
         },
         3 => Event::Requested { request: Request::Stop, by: "x".to_owned() },
         4 => Event::Requested { request: Request::Abort, by: "x".to_owned() },
@@ -93,8 +96,15 @@ fn a_journal_cut_between_two_facts_of_one_step_goes_on_as_if_it_had_not_been() {
     for length in 2..story.journal.len() {
         let mut state = RunState::default();
         story.journal[..length].iter().for_each(|entry| state.apply(&entry.fact));
-        let reopened =
-            Event::Reopened { by: "loop resume".to_owned(), changes: Vec::new(), unattended: false, hidden: None };
+        let reopened = Event::Reopened {
+            by: "loop resume".to_owned(),
+            changes: Vec::new(),
+            unattended: false,
+            hidden: None,
+            answers: false,
+            injected: None,
+            pid_namespace: None,
+        };
         for event in [Event::Opened, reopened] {
             let mut state = state.clone();
             let facts = step(&state, Input { at: at(100), event });

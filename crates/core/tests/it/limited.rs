@@ -69,6 +69,36 @@ fn before_a_long_wait_the_gates_are_asked_whether_the_work_is_done() {
 }
 
 #[test]
+fn the_gates_are_asked_before_a_short_limit_that_ends_the_loop() {
+    // CLI-D3
+    for (settings, heard) in [
+        (("max_tokens", "3500"), "agent-heard rate_limit=900 tokens=3780"),
+        (("max_time", "35s"), "agent-heard rate_limit=40000"),
+        (("max_cost", "1.00"), "agent-heard rate_limit=900 cost=1000000"),
+    ] {
+        let told = story(&[settings], &format!("110 {heard}\n111 saved\n112 pass\n113 certified"));
+        assert!(told.contains("110 checkpoint interrupted-1.1\n111 gate {interrupted:[1,1]}\n"), "{told}");
+        assert!(told.ends_with("END verified (goal_complete): the promise passes after 1 iteration\n"), "{told}");
+    }
+    let enough = story(&[("max_tokens", "3500")], "110 agent-heard rate_limit=900 tokens=37");
+    assert!(enough.ends_with("110 hold limit 3600\n") || enough.contains("110 hold limit "), "{enough}");
+}
+
+#[test]
+fn a_question_that_was_parked_until_the_end_is_answered_by_the_resume() {
+    // UR-A1
+    let script = "100 agent-heard asked=Which? session=s1\n101 saved\n102 measured\n103 fail\n200 abort\n201 held";
+    let mut run = Story::new(&[("agent", "claude"), ("on_question", "park")]);
+    run.play(&format!("{BEGIN}{script}"));
+    assert!(run.last().starts_with("END stopped"), "{}", run.told);
+    assert_eq!(run.state.agent.question(), Some("Which?"), "it stays visible");
+    run.play("300 visited\n301 inject");
+    assert_eq!(run.state.agent.question(), Some("Which?"), "a request does not answer it");
+    run.play("400 reopened-with-answer\n401 fail");
+    assert_eq!(run.last(), "agent 2.1 in s1 telling {answered:{question:Which?}} injected 1 to 1", "{}", run.told);
+}
+
+#[test]
 fn a_wait_goes_on_after_the_harness_was_killed() {
     let told = story(
         &[],
@@ -462,4 +492,30 @@ fn a_stated_reset_that_proves_wrong_again_and_again_is_waited_for_ever_longer() 
         story.play(&format!("{now} deadline\n{now} held"));
     }
     assert!(waits[0] < 6000 && waits[5] >= 40_000, "{waits:?}");
+}
+
+/// CLI-D7: gemini stores no session without an answer, and ends with an error when it is to continue one.
+#[test]
+fn a_conversation_in_which_the_model_said_nothing_is_not_continued() {
+    for (tools, next) in
+        [("tools=0", "agent 1.2 telling"), ("tools=1", "agent 1.2 in s1 telling"), ("", "agent 1.2 in s1")]
+    {
+        let script =
+            format!("100 session s1\n110 agent-heard rate_limit=3000 session=s1 {tools}\n9000 deadline\n9001 held");
+        let told = story(&[], &script);
+        assert!(told.lines().last().is_some_and(|line| line.contains(next)), "{tools}: {told}");
+    }
+}
+
+/// CLI-D8: a program that waits for its provider by itself, and says nothing, until its time is over.
+#[test]
+fn an_agent_that_wrote_nothing_until_its_time_limit_is_tried_again_after_a_wait_and_is_no_iteration() {
+    let settings = [("timeout", "2s")];
+    let silent = "2100 deadline\n2200 agent-heard by-us tools=0";
+    let told = story(&settings, silent);
+    assert!(told.lines().last().is_some_and(|line| line.contains("hold limit")), "{told}");
+    let worked = story(&settings, "2100 deadline\n2200 agent-heard by-us tools=2");
+    assert!(worked.lines().last().is_some_and(|line| line.contains("checkpoint iter-001")), "{worked}");
+    let unknown = story(&settings, "2100 deadline\n2200 agent-heard by-us");
+    assert!(unknown.lines().last().is_some_and(|line| line.contains("checkpoint iter-001")), "{unknown}");
 }

@@ -147,10 +147,18 @@ impl Story {
         let by = if more.is_empty() { "Ctrl-C" } else { more }.to_owned();
         let answer = match word {
             "opened" => return Event::Opened,
-            "reopened" => {
+            "reopened" | "reopened-with-answer" => {
                 let hidden = self.state.proving.hidden().cloned();
-                let by = "loop resume".to_owned();
-                return Event::Reopened { by, changes: changes(more), unattended: false, hidden };
+                let (by, answers) = ("loop resume".to_owned(), word == "reopened-with-answer");
+                return Event::Reopened {
+                    by,
+                    changes: changes(more),
+                    unattended: false,
+                    hidden,
+                    answers,
+                    injected: None,
+                    pid_namespace: None,
+                };
             }
             "stop" => return Event::Requested { request: Request::Stop, by },
             "abort" => return Event::Requested { request: Request::Abort, by },
@@ -160,7 +168,7 @@ impl Story {
             "cancel-rollback" => return Event::Requested { request: Request::CancelRollback, by },
             "keep" => return Event::Requested { request: Request::Checkpoint { name: more.to_owned() }, by },
             "rollback" | "rollback-now" => {
-                let target = Target { to: more.to_owned(), now: word == "rollback-now", git: false };
+                let target = Target { to: more.to_owned(), now: word == "rollback-now", git: false, paths: Vec::new() };
                 return Event::Requested { request: Request::Rollback(target), by: "loop rollback".to_owned() };
             }
             "cancel" => return Event::Requested { request: Request::Cancel, by },
@@ -250,7 +258,7 @@ pub(crate) fn gate(ended: Ended, said: &str) -> Answer {
     })
 }
 
-/// `pass=3 fail=1 skip=0 bad=a,b gone=c missing=d other=e[1] exit=0 said=x ms=9`: a gate whose output tells of tests.
+/// `pass=3 fail=1 skip=0 bad=a,b gone=c missing=d asked=f other=e[1] exit=0 said=x ms=9`: a gate that shows tests.
 fn tests(words: &str) -> Answer {
     let mut seen = TestsSeen { format: "cargo".to_owned(), ..TestsSeen::default() };
     let (mut said, mut duration_ms, mut exit) = ("tests".to_owned(), 5, None);
@@ -268,6 +276,7 @@ fn tests(words: &str) -> Answer {
                 seen.missing = NameList::of(value.split(','));
                 seen.missing_without_brackets = seen.missing.clone();
             }
+            "asked" => seen.asked_away = NameList::of(value.split(',')),
             "other" => seen.missing = NameList::of(value.split(',')),
             "named" => seen.all_named = value == "all",
             "early" => seen.uncounted = value == "yes",
@@ -466,6 +475,14 @@ fn answer(word: &str, more: &str) -> Answer {
             changes: Some(Changes { files: 2, insertions: 3, deletions: 0 }),
             ..CheckpointReport::default()
         }),
+        "restored-path" => Answer::RolledBack(Box::new(RollbackReport {
+            to: "initial".to_owned(),
+            undo: "undo-1".to_owned(),
+            paths: vec![more.to_owned()],
+            newest: Some("undo-1+".to_owned()),
+            tree: Some("tree of undo-1+".to_owned()),
+            ..RollbackReport::default()
+        })),
         "rolled-back" => Answer::RolledBack(Box::new(RollbackReport {
             to: more.to_owned(),
             undo: "undo-1".to_owned(),
@@ -511,6 +528,7 @@ fn answer(word: &str, more: &str) -> Answer {
 /// `rate_limit=5000 session=s1 …`: an exit in an error where it has a failure, else in order.
 fn heard(words: &str) -> Answer {
     let mut heard = StreamReport { terminal: Terminal::Success, ..StreamReport::default() };
+    let mut by_us = false;
     for word in words.split_whitespace() {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         match name {
@@ -529,8 +547,10 @@ fn heard(words: &str) -> Answer {
                 let (sha256, bytes) = value.split_once(':').unwrap_or((value, "100"));
                 heard.words = Some(TextDigest { sha256: sha256.to_owned(), bytes: bytes.parse().unwrap() });
             }
-            "model" => heard.model = Some(value.to_owned()),
+            "model" if !value.is_empty() => heard.model = Some(value.to_owned()),
             "cost" => heard.usage.cost_micros = value.parse().ok(),
+            "tools" => heard.tool_calls = value.parse().ok(),
+            "by-us" => by_us = true,
             "tokens" => heard.usage.input_tokens = value.parse().ok(),
             failure => {
                 heard.failure = FAILURES.iter().find(|(_, word)| *word == failure).map(|(failure, _)| *failure);
@@ -541,7 +561,12 @@ fn heard(words: &str) -> Answer {
             }
         }
     }
-    agent_heard(if heard.failure.is_some() { Ended::Exit(1) } else { Ended::Exit(0) }, heard)
+    let ended = match (by_us, heard.failure) {
+        (true, _) => Ended::ByUs,
+        (false, Some(_)) => Ended::Exit(1),
+        (false, None) => Ended::Exit(0),
+    };
+    agent_heard(ended, heard)
 }
 
 /// `COMPLETE,exit,signs=2,files=1,tasks=1,errors=1,work=tests,summary=words_of_it`: a status block.

@@ -26,9 +26,9 @@ fn the_list_is_this_and_in_this_order() {
         pause asked
         cap: iterations
         cap: time
+        agent cannot work: login, billing or model
         cap: money
         cap: calls
-        agent cannot work: login or billing
         agent cannot work: crashes
         agent cannot work: gate unverifiable
         agent says that it is blocked

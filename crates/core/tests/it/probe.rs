@@ -2,7 +2,8 @@
 use std::collections::BTreeMap;
 
 use loop_core::policy::probe::{
-    Canary, CanaryRequest, ChangedFile, NoCanary, NoUndo, TreeVersion, UndoPlan, UndoStep, canary, new_test_files, undo,
+    Canary, CanaryRequest, ChangedFile, NoCanary, NoUndo, TreeVersion, UndoPlan, UndoStep, canary,
+    new_files_beside_tests, new_test_files, undo,
 };
 use loop_core::test_output::{TestStatus, Tests};
 
@@ -18,12 +19,12 @@ struct Gate {
     format: &'static str,
     passed: &'static [&'static str],
     red: &'static [&'static str],
-    opened: &'static [&'static str],
+    addopts: &'static str,
 }
 
 impl Gate {
     fn new(command: &'static str, last: Files) -> Self {
-        Self { command, initial: last, last, format: "", passed: &[], red: &[], opened: &[] }
+        Self { command, initial: last, last, format: "", passed: &[], red: &[], addopts: "" }
     }
 
     fn printing(self, format: &'static str, passed: &'static [&'static str]) -> Self {
@@ -43,6 +44,12 @@ impl Gate {
         self.with_request(new_test_files).join(" ")
     }
 
+    /// The files that are made empty in a copy. `check.js` is a file of the gate.
+    fn emptied(&self) -> String {
+        let removed = self.with_request(new_test_files);
+        self.with_request(|request| new_files_beside_tests(request, &["check.js".to_owned()], &removed)).join(" ")
+    }
+
     fn with_request<T>(&self, probe: impl Fn(&CanaryRequest<'_>) -> T) -> T {
         let names = |files: Files| files.iter().map(|(path, _)| (*path).to_owned()).collect::<Vec<_>>();
         let read = |version: TreeVersion, path: &str| {
@@ -53,7 +60,6 @@ impl Gate {
             self.passed.iter().map(|id| ((*id).to_owned(), TestStatus::Passed)).collect();
         let passed = u32::try_from(statuses.len()).unwrap();
         let tests = Tests { format: self.format, statuses, passed, failed: 0, skipped: 0, uncounted: false };
-        let opened: Vec<String> = self.opened.iter().map(|path| (*path).to_owned()).collect();
         let red: Vec<String> = self.red.iter().map(|id| (*id).to_owned()).collect();
         probe(&CanaryRequest {
             command: self.command,
@@ -61,7 +67,7 @@ impl Gate {
             red: &red,
             initial: &names(self.initial),
             last: &names(self.last),
-            opened: &opened,
+            addopts: self.addopts,
             word: "heron",
             read: &read,
         })
@@ -121,6 +127,42 @@ fn pytest_gets_no_canary_where_a_further_test_might_be_left_out() {
 }
 
 #[test]
+fn settings_of_pytest_are_known_wherever_they_stand() {
+    const TEST: (&str, &str) = ("tests/test_a.py", "def test_add():\n    pass\n");
+    let selected = "the gate selects tests by --lf, and a further test would not be certain to run";
+    let none = "no test file of pytest was found that is certain to run";
+    let added = "tests/test_a.py test_add_heron";
+    let make = "make test";
+    let cases: [(&'static str, Files, &str); 14] = [
+        ("export PYTEST_ADDOPTS=--lf; pytest", &[TEST], selected),
+        ("export A=1 PYTEST_ADDOPTS='-q --lf' && cd . && pytest", &[TEST], selected),
+        ("export PYTEST_ADDOPTS=--lf; PYTEST_ADDOPTS=-q pytest", &[TEST], added),
+        ("pytest", &[TEST, ("pytest.toml", "[pytest]\naddopts = [\"--lf\"]\n")], selected),
+        ("pytest", &[TEST, (".pytest.toml", "[pytest]\naddopts = \"-q --lf\"\n")], selected),
+        ("pytest", &[TEST, ("pytest.ini", "[pytest]\naddopts =\n  -q\n\n  # --sw is off\n  --lf\n")], selected),
+        ("pytest", &[TEST, ("pytest.ini", "[pytest]\naddopts =\n  -q\n  # --lf\n")], added),
+        (make, &[TEST, ("Makefile", "F = -q\nF += --lf\ntest:\n\tpytest $(F)\n")], selected),
+        (make, &[TEST, ("Makefile", "F = --lf\ntest:\n\tpytest $(F)\nF = -q\n")], added),
+        (make, &[TEST, ("Makefile", "F = -q\nF ?= --lf\ntest:\n\tpytest $(F)\n")], added),
+        ("make test F=--lf", &[TEST, ("Makefile", "F = -q\ntest:\n\tpytest $(F)\n")], selected),
+        (make, &[TEST, ("Makefile", "export PYTEST_ADDOPTS = --lf\ntest:\n\tpytest\n")], selected),
+        (
+            "pytest",
+            &[(
+                "test_a.py",
+                "import pytest\npytestmark = [\n    pytest.mark.skip(\n        'later'),\n]\ndef test_add(): pass\n",
+            )],
+            none,
+        ),
+        ("pytest", &[TEST, ("conftest.py", "def pytest_ignore_collect(collection_path): return True\n")], none),
+    ];
+    for (command, files, expected) in cases {
+        assert_eq!(Gate::new(command, files).told(), expected, "{command} {files:?}");
+    }
+    assert_eq!(Gate { addopts: "-q --lf", ..Gate::new("pytest", &[TEST]) }.told(), selected);
+}
+
+#[test]
 fn what_the_output_names_decides_before_what_the_names_of_files_suggest() {
     let gate = Gate::new("pytest -v", PYTHON).printing("pytest", &["tests/unit/test_b.py::test_add[1]"]);
     assert_eq!(gate.told(), "tests/unit/test_b.py test_add_heron");
@@ -129,9 +171,6 @@ fn what_the_output_names_decides_before_what_the_names_of_files_suggest() {
     assert_eq!(gate.told(), "tests/test_a.py test_add_heron");
     let gate = Gate::new("tox", PYTHON).printing("pytest", &[]);
     assert_eq!(gate.told(), "the gate calls pytest only under a condition, and its output does not name the tests");
-    // And what was opened: a file that nobody read did not run.
-    let gate = Gate { opened: &["tests/unit/test_b.py"], ..Gate::new("pytest -q", PYTHON) };
-    assert_eq!(gate.told(), "tests/unit/test_b.py test_add_heron");
 }
 
 #[test]
@@ -505,6 +544,19 @@ const JS_TEST: &str = "const test = require('node:test');\ntest('a', () => {});\
 const OLD: Files = &[("calc.py", "x = 1\n"), ("test_calc.py", PY)];
 
 #[test]
+fn the_settings_of_pytest_in_a_toml_file_of_its_own_select_the_file_of_the_canary() {
+    const CONFIG: &str = "[pytest]\ntestpaths = [\"checks\"]\npython_files = [\"check_*.py\"]\naddopts = [\"-q\"]\n";
+    const SELECTS: &str = "[pytest]\naddopts = [\"--lf\"]\n";
+    let files: Files = &[("pytest.toml", CONFIG), ("checks/check_a.py", PY), ("tests/test_b.py", PY)];
+    assert_eq!(Gate::new("pytest", files).told(), "checks/check_a.py test_add_heron");
+    let files: Files = &[(".pytest.toml", SELECTS), ("pytest.ini", "[pytest]\n"), ("tests/test_b.py", PY)];
+    assert!(
+        Gate::new("pytest", files).told().contains("the gate selects tests by --lf"),
+        "it is read before pytest.ini"
+    );
+}
+
+#[test]
 fn new_files_that_a_runner_runs_as_tests_by_their_names_are_taken_out() {
     let last: Files = &[
         ("calc.py", "x = 2\n"),
@@ -530,6 +582,44 @@ fn new_files_that_a_runner_runs_as_tests_by_their_names_are_taken_out() {
     let initial: Files = &[("a.go", ""), ("a_test.go", "")];
     let last: Files = &[("a.go", ""), ("a_test.go", ""), ("b.go", ""), ("b_test.go", "")];
     assert_eq!(Gate::new("go test ./...", last).from(initial).new_tests(), "b_test.go");
+}
+
+#[test]
+fn new_sources_in_folders_of_tests_are_made_empty_for_runners_that_are_not_known_too() {
+    let old: Files = &[("sum.js", ""), ("run.js", ""), ("test/sum.js", "require('../sum')\n")];
+    let last: Files = &[
+        ("sum.js", ""),
+        ("run.js", ""),
+        ("more.js", ""),
+        ("test/sum.js", "require('../sum')\n"),
+        ("test/aa.js", "require('../sum').add = 1\n"),
+        ("test/deep/b.js", ""),
+        ("test/data.json", "{}"),
+        ("test/c.go", ""),
+    ];
+    for command in ["node run.js", "npm test", "mocha", "sh ci.sh"] {
+        assert_eq!(Gate::new(command, last).from(old).emptied(), "test/aa.js test/deep/b.js", "{command}");
+    }
+    assert_eq!(Gate::new("docker run x node run.js", last).from(old).emptied(), "");
+    assert_eq!(Gate::new("node run.js", last).from(&[("sum.js", ""), ("run.js", "")]).emptied(), "");
+}
+
+#[test]
+fn a_new_source_in_a_folder_of_tests_that_something_which_stays_names_is_not_made_empty() {
+    let old: Files = &[("check.js", ""), ("test/sum.js", "1\n")];
+    let last: Files = &[
+        ("check.js", "require('./test/setup')"),
+        ("package.json", "{\"mocha\": {\"require\": \"test/hooks.js\"}}"),
+        ("test/sum.js", "require('./support')\n"),
+        ("test/setup.js", ""),
+        ("test/hooks.js", ""),
+        ("test/support/index.js", "require('../base')"),
+        ("test/base.js", ""),
+        ("test/other.js", ""),
+    ];
+    assert_eq!(Gate::new("node run.js", last).from(old).emptied(), "test/other.js");
+    let moved: Files = &[("test/new-name.js", "1\n")];
+    assert_eq!(Gate::new("node run.js", moved).from(old).emptied(), "");
 }
 
 #[test]

@@ -71,6 +71,29 @@ fn a_gate_that_fails_without_the_new_test_files_while_all_old_tests_pass_says_no
     assert_eq!(story.last(), "judge canary", "for example the coverage is too low");
 }
 
+/// Gates that show no tests, and an agent that added files beside the tests.
+fn without_tests_shown() -> Story {
+    let mut story = Story::checkpointed(&[("judge", "auto"), ("strength", "report")]);
+    story.adds_tests = true;
+    story.say("opened / saved-as initial / fail / saved / agent-ok / saved-as iter-001 / changed 1");
+    story.say("pass / clean");
+    assert_eq!(story.last(), "judge without_new_tests");
+    story
+}
+
+#[test]
+fn a_gate_that_shows_no_tests_must_pass_without_the_new_test_files_too() {
+    let mut story = without_tests_shown();
+    story.say("clean-fail wrong_sum / certified / saved");
+    assert!(story.last().contains("without the new test files the gates do not pass"), "{}", story.last());
+    let mut story = without_tests_shown();
+    story.say("clean");
+    assert_eq!(story.last(), "judge canary");
+    let mut story = without_tests_shown();
+    story.say("clean-fail coverage_is_40_%");
+    assert_eq!(story.last(), "judge canary", "new tests are needed for the coverage");
+}
+
 #[test]
 fn probes_end_with_the_time_of_the_run_and_the_verdict_is_kept() {
     let mut story = red(&[("max_time", "10m")]);
@@ -89,6 +112,17 @@ fn the_budget_of_the_pieces_is_cut_by_the_time_that_is_left() {
     story.say("tests pass=2 said=b / tests-clean pass=2 / clean-fail canary").wait(590_000).say("clean-fail undone");
     let budget = story.last().strip_prefix("judge {hunks:{budget_ms:").and_then(|rest| rest.strip_suffix("}}"));
     assert!(budget.and_then(|ms| ms.parse::<u32>().ok()).is_some_and(|ms| ms < 10_000), "{}", story.last());
+}
+
+#[test]
+fn a_judge_that_does_not_answer_is_ended_at_its_own_deadline_without_a_time_limit_of_the_run() {
+    let mut story = red(&[("gate_timeout", "10m")]);
+    story.say("tests pass=2 said=b");
+    assert_eq!(story.last(), "judge final");
+    story.wait(39 * 60_000).say("deadline");
+    assert!(!story.last().starts_with("cancel"), "{}", story.last());
+    story.wait(2 * 60_000).say("deadline");
+    assert!(story.last().starts_with("cancel"), "{}", story.last());
 }
 
 #[test]

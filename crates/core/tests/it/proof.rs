@@ -40,7 +40,7 @@ fn a_pass_is_judged_again_in_a_clean_copy_and_probed_before_it_is_verified() {
     story.say("clean-fail canary");
     assert_eq!(story.last(), "judge undone");
     story.say("clean-fail undone");
-    assert_eq!(story.last(), "judge {hunks:{budget_ms:29980}}");
+    assert_eq!(story.last(), "judge {hunks:{budget_ms:29990}}");
     story.say("hunks 30 12 9");
     assert_eq!(story.last(), "certify {iteration:1}");
     story.say("certified");
@@ -50,6 +50,18 @@ fn a_pass_is_judged_again_in_a_clean_copy_and_probed_before_it_is_verified() {
     assert_eq!(
         proof.strength.unwrap().text(),
         "red before, canary noticed, undo noticed, 9 of 12 hunks noticed (12 tried of 30); not noticed: src/a.rs:40-52"
+    );
+}
+
+#[test]
+fn an_undo_that_only_could_not_be_built_is_said_to_be_so() {
+    let mut story = red(&[]);
+    story.say(PASS).say(CLEAN).say("clean-fail canary").say("clean-fail could not compile").say("hunks 1 1 0");
+    story.say("certified");
+    assert_eq!(
+        story.state.over.unwrap().proof.unwrap().strength.unwrap().text(),
+        "red before, canary noticed, undo noticed (it did not build or load), 0 of 1 hunks noticed; not noticed: \
+         src/a.rs:40-52"
     );
 }
 
@@ -163,6 +175,18 @@ fn tests_that_must_stay_and_are_gone_are_told_unless_the_gate_chooses_them_anew_
     assert_eq!(story.last(), "certify {iteration:1}");
     story.say("certified / saved");
     assert!(story.last().contains("tests are gone, renamed or skipped: t::one, t::two"), "{}", story.last());
+}
+
+#[test]
+fn tests_that_the_task_asks_to_remove_are_named_and_their_number_is_not_missed() {
+    let mut story = red(&[]);
+    story.say("tests pass=2 asked=t::one said=b / tests-clean pass=2 asked=t::one / clean-fail x / clean-fail x");
+    story.say("hunks 1 1 1 / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.last());
+    let proof = story.state.over.clone().unwrap().proof.unwrap();
+    let named = "promise: tests that the task asks to remove or rename do not run any more: t::one";
+    assert_eq!(proof.named.iter().map(|one| one.text.as_str()).collect::<Vec<_>>(), [named]);
+    assert_eq!(proof.weaker, Vec::<String>::new());
 }
 
 #[test]

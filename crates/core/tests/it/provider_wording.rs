@@ -4,7 +4,7 @@ use loop_core::agent::{Begin, End, Failure, Stream, adapter};
 use loop_core::run::Ended;
 use serde_json::json;
 
-use Failure::{Auth, Billing, Context, Network, Overload, RateLimit, Refusal};
+use Failure::{Auth, Billing, Context, Model, Network, Overload, RateLimit, Refusal, TurnLimit};
 
 /// A sentence, its class, and the vendors by whom it means something else.
 type Row = (&'static str, Option<Failure>, &'static [(Vendor, Option<Failure>)]);
@@ -37,6 +37,8 @@ const SENTENCES: &[Row] = &[
     ("Missing environment variable: `KEY`.", Some(Auth), &[]),
     ("Your input exceeds the context window of this model.", Some(Context), &[]),
     ("Prompt is too long", Some(Context), &[]),
+    ("Reached maximum number of turns (2)", Some(TurnLimit), &[]),
+    ("Reached max session turns for this session. Increase the number of turns.", Some(TurnLimit), &[]),
     ("The input token count (2) exceeds the maximum number of tokens allowed (1).", Some(Context), &[]),
     ("This request was flagged as potentially violating our usage policy", Some(Refusal), &[]),
     ("The model is overloaded. Please try again later.", Some(Overload), &[]),
@@ -52,6 +54,14 @@ const SENTENCES: &[Row] = &[
     ("The socket was closed", None, &[(Vendor::Opencode, Some(Network))]),
     ("No conversation found with session ID: 1", None, &[]),
     ("the model `x` does not exist", None, &[]),
+    ("The model `x` does not exist or you do not have access to it.", Some(Model), &[]),
+    (
+        "There's an issue with the selected model (x). It may not exist or you may not have access to it.",
+        Some(Model),
+        &[],
+    ),
+    ("[API Error: models/x is not found for API version v1beta.]", Some(Model), &[]),
+    ("the file `x` does not exist", None, &[]),
     ("", None, &[]),
 ];
 
@@ -103,12 +113,16 @@ fn a_code_counts_first_a_status_next_and_words_last_but_for_what_hides_behind_a_
 /// The last error of each agent, in the words of its own stream.
 fn failed(agent: &str, words: &str) -> (String, String) {
     let out = match agent {
-        "claude" | "qwen" => json!({"type": "result", "subtype": "error", "is_error": true, "result": words}),
+        "claude" | "qwen" | "grok" => json!({"type": "result", "subtype": "error", "is_error": true, "result": words}),
         "codex" => json!({"type": "turn.failed", "error": {"message": words}}),
         "gemini" => json!({"type": "result", "status": "error", "error": {"message": words}}),
         "cline" => json!({"type": "error", "errorClass": "rate_limit", "message": words}),
         "cursor" => json!({"type": "result", "subtype": "error", "is_error": true, "result": words}),
         "opencode" => json!({"type": "error", "error": {"name": "APIError", "data": {"message": words}}}),
+        "copilot" => json!({"type": "session.error", "data": {"errorType": "query", "message": words}}),
+        "pi" => {
+            json!({"type": "message_end", "message": {"role": "assistant", "stopReason": "error", "errorMessage": words}})
+        }
         "aider" => return (format!("Aider v1\n\nlitellm.RateLimitError: {words}\n"), String::new()),
         agent => {
             assert!(adapter(agent).unwrap().behind_bridge, "say here how {agent} tells an error");

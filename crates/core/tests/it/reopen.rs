@@ -1,7 +1,7 @@
 //! After a crash, and after an end: a run is opened again and loses nothing.
 use expect_test::expect;
 
-use crate::play::{play, play_with};
+use crate::play::{Story, play, play_with};
 
 #[test]
 fn an_agent_that_was_cut_off_is_cleaned_up_kept_judged_and_gone_on_with() {
@@ -123,6 +123,58 @@ fn an_aborted_attempt_is_kept_and_gone_on_with_after_resume() {
     .assert_eq(&told);
 }
 
+/// Up to an attempt that is ended because a person wants the end, where checkpoints are taken.
+fn cut_off(settings: &[(&str, &str)], asks: &str) -> Story {
+    let mut story = Story::checkpointed(settings);
+    story.say(&format!("opened / saved-as initial / fail / saved / {asks} / agent-by-us"));
+    story
+}
+
+#[test]
+fn a_cut_off_attempt_is_checkpointed_before_the_run_ends() {
+    // UR-A11, CLI-D12
+    for (asks, end) in [
+        ("abort", "END stopped (manual_stop): stopped by Ctrl-C"),
+        ("cancel", "END cancelled (manual_stop): cancelled by Ctrl-C"),
+    ] {
+        let mut story = cut_off(&[], asks);
+        assert_eq!(story.last(), "checkpoint interrupted-1.1", "{}", story.told);
+        story.say("saved-as interrupted-1.1");
+        assert_eq!(story.last(), end, "{}", story.told);
+        assert_eq!(story.state.checkpoints.newest(), Some("interrupted-1.1"));
+    }
+}
+
+#[test]
+fn a_run_that_ended_with_a_checkpoint_of_its_cut_off_attempt_goes_on_from_there() {
+    // UR-A11
+    let mut story = cut_off(&[], "abort");
+    story.say("saved-as interrupted-1.1 / reopened");
+    assert_eq!(story.last(), "checkpoint initial+", "what people changed since: {}", story.told);
+    story.say("saved / fail");
+    assert_eq!(story.last(), "agent 1.2 telling {interrupted:{attempt:1}}", "{}", story.told);
+    let mut back = cut_off(&[("on_interrupt", "rollback")], "abort");
+    back.say("saved-as interrupted-1.1");
+    assert!(back.last().starts_with("END stopped"), "{}", back.told);
+    back.say("reopened");
+    assert!(back.last().starts_with("rollback to initial"), "it is judged when it is opened again: {}", back.told);
+}
+
+#[test]
+fn a_person_who_stops_again_does_not_wait_for_the_checkpoint_of_the_cut_off_attempt() {
+    // UR-A11
+    let mut story = cut_off(&[], "abort");
+    story.say("abort / failed stopped");
+    assert_eq!(story.last(), "END stopped (manual_stop): stopped by Ctrl-C", "{}", story.told);
+    story.say("reopened");
+    assert_eq!(story.last(), "checkpoint interrupted-1.1", "it is taken then: {}", story.told);
+    for answer in ["blocked no room", "failed no room"] {
+        let mut cannot = cut_off(&[], "abort");
+        cannot.say(answer);
+        assert!(cannot.last().starts_with("END stopped"), "{answer}: {}", cannot.told);
+    }
+}
+
 #[test]
 fn time_in_which_no_driver_was_at_work_does_not_count() {
     // req: A-01 partly: without alert_pause
@@ -165,7 +217,15 @@ fn a_process_of_another_start_of_the_machine_is_not_looked_for() {
     story.play("0 opened\n1 saved\n2 fail\n3 started 42");
     let mut at = crate::play::at(9000);
     at.boot_id = 2;
-    let event = Event::Reopened { by: "loop resume".to_owned(), changes: Vec::new(), unattended: false, hidden: None };
+    let event = Event::Reopened {
+        by: "loop resume".to_owned(),
+        changes: Vec::new(),
+        unattended: false,
+        hidden: None,
+        answers: false,
+        injected: None,
+        pid_namespace: None,
+    };
     let facts = format!("{:?}", step(&story.state, Input { at, event }));
     assert!(facts.contains("CleanUp { processes: [] }"), "{facts}");
 }

@@ -229,3 +229,16 @@ fn who_cancels_and_goes_back_before_anything_was_kept_goes_nowhere() {
     broken.say("opened / saved-as initial / cancel-rollback / failed the disk is gone");
     assert!(broken.last().starts_with("END cancelled"), "{}", broken.told);
 }
+
+// req: D-08
+#[test]
+fn a_rollback_of_some_paths_leaves_a_state_of_its_own_that_is_judged_and_told_to_the_agent() {
+    let mut story = Story::checkpointed(&[]);
+    story.play(&format!(
+        "{FIRST}\n8 saved\n9 rollback initial\n10 agent-ok\n11 saved-as iter-002\n12 changed 1\n13 fail\n14 restored-path src/a.rs\n15 fail\n16 saved"
+    ));
+    let told = story.told.lines().last().unwrap_or_default();
+    assert!(told.contains("{rolled_back:{to:initial,paths:[src/a.rs]}}"), "{told}");
+    assert_eq!(story.state.checkpoints.newest(), Some("undo-1+"), "not the checkpoint that the paths came from");
+    assert_eq!(story.state.checkpoints.tree(), Some("tree of undo-1+"));
+}

@@ -137,7 +137,7 @@ impl Simulation<'_> {
             5 if self.seed.one_in(4) => asked(Request::Abort),
             6 if self.state.has_checkpoints() && self.state.checkpoints.newest().is_some() => {
                 let to = pick(&mut self.seed, &["initial", "iter-001", "nowhere"]).to_owned();
-                asked(Request::Rollback(Target { to, now: self.seed.one_in(2), git: false }))
+                asked(Request::Rollback(Target { to, now: self.seed.one_in(2), git: false, paths: Vec::new() }))
             }
             _ if self.state.is_paused() => asked(Request::Resume),
             _ => {
@@ -197,7 +197,15 @@ impl Simulation<'_> {
             self.judge.edited();
         }
         let hidden = hidden(1).filter(|_| self.seed.one_in(2));
-        self.happen(Event::Reopened { by: "loop resume".to_owned(), changes, unattended: false, hidden })
+        self.happen(Event::Reopened {
+            by: "loop resume".to_owned(),
+            changes,
+            unattended: false,
+            hidden,
+            answers: false,
+            injected: None,
+            pid_namespace: None,
+        })
     }
 
     fn happen(&mut self, event: Event) -> Result<(), String> {

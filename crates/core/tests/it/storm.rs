@@ -108,7 +108,15 @@ impl Storm<'_> {
         let changes = vec![Change::new("timeout", "4s".to_owned()); usize::from(self.seed.one_in(4))];
         // A person may have taken the hidden gate out of the settings, or put it there.
         let hidden = hidden(1).filter(|_| self.world.hidden != self.seed.one_in(6));
-        let reopened = Event::Reopened { by: "loop resume".to_owned(), changes, unattended: false, hidden };
+        let reopened = Event::Reopened {
+            by: "loop resume".to_owned(),
+            changes,
+            unattended: false,
+            hidden,
+            answers: false,
+            injected: None,
+            pid_namespace: None,
+        };
         let edited = self.seed.one_in(3);
         match &self.state.spec {
             None => {
@@ -232,7 +240,8 @@ impl Storm<'_> {
         let open = self.state.orders.iter().last().map(|(id, open)| (id, open.clone()));
         let Some((id, open)) = open else {
             if std::mem::take(&mut self.visited) {
-                let request = Request::Rollback(Target { to: "initial".to_owned(), now: true, git: false });
+                let request =
+                    Request::Rollback(Target { to: "initial".to_owned(), now: true, git: false, paths: Vec::new() });
                 return Ok(Then::Event(Event::Requested { request, by: "loop rollback".to_owned() }));
             }
             return if self.state.over.is_some() || self.state.is_for_one_request() {
@@ -262,7 +271,12 @@ impl Storm<'_> {
             8 if self.seed.one_in(4) && self.state.has_checkpoints() => asked(Request::CancelRollback),
             10 | 11 if self.state.has_checkpoints() && !self.state.is_for_one_request() => {
                 let to = ["initial", "iter-001", "iter-002", "undo-1", "nowhere"][self.seed.below(5) as usize];
-                asked(Request::Rollback(Target { to: to.to_owned(), now: self.seed.one_in(2), git: false }))
+                asked(Request::Rollback(Target {
+                    to: to.to_owned(),
+                    now: self.seed.one_in(2),
+                    git: false,
+                    paths: Vec::new(),
+                }))
             }
             12 if self.state.has_checkpoints() && self.seed.one_in(3) => {
                 asked(Request::Checkpoint { name: "good".to_owned() })

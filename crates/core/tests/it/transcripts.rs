@@ -20,6 +20,8 @@ pub(crate) struct Case {
     pub(crate) stderr: Vec<u8>,
     pub(crate) ended: Ended,
     pub(crate) continued: bool,
+    /// What the session had used before, by the recording that this one follows.
+    pub(crate) begin: Begin,
 }
 
 fn cases(agent: &str) -> Vec<Case> {
@@ -44,11 +46,15 @@ fn case(folder: &std::path::Path, name: String) -> Case {
     };
     let argv = meta["argv"].to_string();
     let continued = ["resume", "--session\"", "--continue"].iter().any(|word| argv.contains(word));
-    Case { stdout: read("stdout"), stderr: read("stderr"), name, ended, continued }
+    let before = meta["after"].as_str().map(|before| case(folder, before.to_owned()));
+    let agent = folder.file_name().and_then(|name| adapter(name.to_str()?));
+    let used = before.zip(agent).map(|(before, agent)| read_case(agent, &before, &[&before.stdout]).usage);
+    let begin = Begin { used: used.unwrap_or_default() };
+    Case { stdout: read("stdout"), stderr: read("stderr"), name, ended, continued, begin }
 }
 
-pub(crate) fn read(agent: &Adapter, case: &Case, pieces: &[&[u8]]) -> Reading {
-    let mut stream = Stream::new((agent.reader)(Begin::default()));
+pub(crate) fn read_case(agent: &Adapter, case: &Case, pieces: &[&[u8]]) -> Reading {
+    let mut stream = Stream::new((agent.reader)(case.begin));
     for piece in pieces {
         stream.push(piece);
     }
@@ -113,7 +119,8 @@ pub(crate) fn shown(case: &Case, reading: &Reading) -> String {
 
 fn compare(name: &str) {
     let agent = adapter(name).unwrap();
-    let text: Vec<String> = cases(name).iter().map(|case| shown(case, &read(agent, case, &[&case.stdout]))).collect();
+    let text: Vec<String> =
+        cases(name).iter().map(|case| shown(case, &read_case(agent, case, &[&case.stdout]))).collect();
     expect_test::expect_file![folder().join(format!("{name}.expect"))].assert_eq(&text.join("\n"));
 }
 
@@ -132,7 +139,7 @@ pub(crate) fn cut_cases(agent: &Adapter, cases: &[Case]) {
         usize::try_from(seed % u64::try_from(most).unwrap()).unwrap()
     };
     for case in cases {
-        let whole = read(agent, case, &[&case.stdout]);
+        let whole = read_case(agent, case, &[&case.stdout]);
         for _ in 0..5 {
             let (mut rest, mut pieces) = (&case.stdout[..], Vec::new());
             while !rest.is_empty() {
@@ -141,7 +148,7 @@ pub(crate) fn cut_cases(agent: &Adapter, cases: &[Case]) {
                 pieces.push(piece);
                 rest = after;
             }
-            assert_eq!(read(agent, case, &pieces), whole, "{}/{}", agent.name, case.name);
+            assert_eq!(read_case(agent, case, &pieces), whole, "{}/{}", agent.name, case.name);
         }
     }
 }
@@ -170,4 +177,4 @@ macro_rules! recorded {
     };
 }
 
-recorded!(opencode, claude, codex, gemini, aider, cline, qwen);
+recorded!(opencode, claude, codex, gemini, aider, cline, qwen, copilot, grok, pi);

@@ -1,10 +1,19 @@
 //! How long a wait for the provider is.
 use loop_core::agent::{Failure, Reset, ResetSource};
 use loop_core::machine::consult;
-use loop_core::policy::wait::{Wait, until_text, wait_for};
+use loop_core::policy::failures::{FailureAction, FailureTable};
+use loop_core::policy::wait::{FailedTries, Wait, until_text, wait_for};
 use loop_core::run::StreamReport;
 
-use crate::play::at;
+use crate::play::{Story, at};
+
+fn failed(count: u32, salt: u64) -> FailedTries {
+    FailedTries { now: at(0), count, salt }
+}
+
+fn usual() -> FailureTable {
+    FailureTable::default()
+}
 
 #[test]
 fn a_wait_is_what_was_said_and_a_little_more_and_where_nobody_says_it_ever_longer() {
@@ -14,8 +23,8 @@ fn a_wait_is_what_was_said_and_a_little_more_and_where_nobody_says_it_ever_longe
     };
     let waits = |failure: Failure, reset_in: Option<u64>, tries: u32| {
         let heard = heard(failure, reset_in);
-        let all =
-            (0..300_u64).map(|salt| consult(|deciding| wait_for(&heard, at(0), tries, salt * 977, deciding)).unwrap());
+        let all = (0..300_u64)
+            .map(|salt| consult(|deciding| wait_for(&heard, failed(tries, salt * 977), &usual(), deciding)).unwrap());
         let all: Vec<u64> = all.map(|wait| wait.until_ms - at(0).wall_ms).collect();
         (all.iter().copied().min().unwrap(), all.iter().copied().max().unwrap())
     };
@@ -40,13 +49,15 @@ fn a_wait_is_what_was_said_and_a_little_more_and_where_nobody_says_it_ever_longe
         let spread = most - least;
         assert!(longest - shortest >= spread * 9 / 10, "{failure:?} {reset_in:?} {tries}: {shortest} to {longest}");
     }
-    let one = |heard: &StreamReport| consult(|deciding| wait_for(heard, at(0), 1, 7, deciding)).unwrap();
-    let tries = consult(|deciding| {
-        [Failure::RateLimit, Failure::Overload, Failure::Network]
-            .map(|failure| one(&heard(failure, None)).tries_max(deciding))
+    let one = |heard: &StreamReport| consult(|deciding| wait_for(heard, failed(1, 7), &usual(), deciding)).unwrap();
+    let tries = [Failure::RateLimit, Failure::Overload, Failure::Network].map(|failure| {
+        match consult(|deciding| usual().action(failure, deciding)) {
+            FailureAction::Wait { tries_max, .. } => tries_max,
+            FailureAction::Next | FailureAction::Stop => 0,
+        }
     });
     assert_eq!(tries, [100, 30, 30]);
-    assert_eq!(consult(|deciding| wait_for(&heard(Failure::Auth, Some(9)), at(0), 1, 7, deciding)), None);
+    assert_eq!(consult(|deciding| wait_for(&heard(Failure::Auth, Some(9)), failed(1, 7), &usual(), deciding)), None);
     let said = StreamReport { error: Some("slow down".to_owned()), ..heard(Failure::Overload, Some(9_000)) };
     assert_eq!(one(&said).why, "the provider is overloaded: slow down");
     let text = Reset { at_ms: at(9_000).wall_ms, source: ResetSource::Text };
@@ -56,4 +67,42 @@ fn a_wait_is_what_was_said_and_a_little_more_and_where_nobody_says_it_ever_longe
     let wait = Wait { until_ms: at(61_900).wall_ms, ..one(&heard(Failure::Network, None)) };
     assert_eq!(until_text(&wait, at(0)), "2023-11-14T22:14:21Z (1m 1s left)");
     assert_eq!(until_text(&wait, at(99_000)), "2023-11-14T22:14:21Z (0s left)");
+}
+
+#[test]
+fn the_table_of_failures_is_read_line_by_line_and_its_text_is_always_the_same() {
+    let table = FailureTable::parse(" refusal stop\n\noverload  wait 90m 50\nauth next").unwrap();
+    assert_eq!(table.to_string(), "overload wait 1h30m 50\nauth next\nrefusal stop");
+    assert_eq!(FailureTable::parse(&table.to_string()), Ok(table));
+    for (text, why) in [
+        ("overlaod stop", "there is no class overlaod"),
+        ("question stop", "there is no class question"),
+        ("auth", "\"auth\" is not a class and what to do"),
+        ("auth wait 5m", "\"auth wait 5m\" is not a class and what to do"),
+        ("auth wait 5m 0", "\"0\" is not a number of tries from 1 to 10000"),
+        ("auth stop\nauth next", "auth stands there twice"),
+    ] {
+        assert_eq!(FailureTable::parse(text).unwrap_err().why, why, "{text}");
+    }
+    assert_eq!(FailureTable::parse("overlaod stop").unwrap_err().hint, "did you mean overload?");
+}
+
+#[test]
+fn what_a_person_set_for_a_class_of_failure_holds() {
+    let after = |settings: &[(&str, &str)], heard: &str| {
+        let base = [("max_iterations", "unlimited"), ("breaker", "off")];
+        let mut story = Story::new(&[&base[..], settings].concat());
+        story.say("opened / saved / fail").say(heard);
+        story.last().to_owned()
+    };
+    let iteration = |failure: &str| format!("agent-heard {failure} / saved / changed 1 / fail");
+    let refused = after(&[("on_failure", "refusal stop")], &iteration("refusal"));
+    assert!(refused.contains("END unable") && refused.contains("failed, and on_failure says stop"), "{refused}");
+    assert_eq!(after(&[], &iteration("refusal")), "agent 2.1 telling {agent_failed:{ended:exit 1}}");
+    let auth = after(&[("on_failure", "auth next")], &iteration("auth"));
+    assert!(auth.starts_with("agent 2.1"), "{auth}");
+    let crash = after(&[("on_failure", "crash wait 1m 3")], "agent-heard crash");
+    assert!(crash.starts_with("hold limit"), "{crash}");
+    let network = after(&[("on_failure", "network stop")], &iteration("network"));
+    assert!(network.contains("END unable") && network.contains("was refused by its provider"), "{network}");
 }

@@ -13,7 +13,6 @@ use crate::checkpoint::user_git::{Checkout, NoteError};
 use crate::checkpoint::{CheckpointContext, Leaf, ObjectFormat, Recorded, git_tree};
 use crate::gate::stored_tests;
 use crate::journal;
-use crate::launch::person::check_place;
 use crate::paths::{Home, path_of, text_of, user_home};
 use crate::refusal::LaunchRefusal;
 use crate::run_folder::RunFolder;
@@ -57,7 +56,6 @@ pub fn export(home: &Home, run: &RunFolder) -> Result<Exported, LaunchRefusal> {
     }
     let reading = journal::read(&run.path)?;
     let state = reading.fold();
-    check_place(&state, &format!("no proof of loop {id} is made"))?;
     let certificate = provable(run, &state)?;
     let Some(spec) = &state.spec else { return Err(nothing(run, "it never began")) };
     let context = run.checkpoints(spec);

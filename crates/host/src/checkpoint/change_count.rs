@@ -34,9 +34,7 @@ impl ChangeCount {
         for change in difference.changes.iter().filter(|change| change.is_of_files()) {
             let names = names(change);
             tally.files += 1;
-            // The `.git` of a nested repository is not counted as work, for example an empty commit in it.
-            let books = names.iter().all(|name| name.split(|byte| *byte == b'/').any(|part| part == b".git"));
-            if books || names.iter().any(|name| is_protected(name)) {
+            if names.iter().any(|name| is_protected(name)) {
                 tally.protected += 1;
             } else if names.iter().all(|name| is_test_path(&text::escape_path(name))) {
                 tally.tests += 1;

@@ -1,5 +1,6 @@
 //! Listing the checkpoints of a run and comparing two of them, for commands that only read. It works for both
 //! backends.
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::btrfs::snapshot_store::{RecordedContents, SnapshotStore};
@@ -31,6 +32,27 @@ pub fn listed(context: &CheckpointContext) -> io::Result<Vec<CheckpointRow>> {
         listed.retain(|row| row.snapshot.is_some());
     }
     Ok(listed)
+}
+
+/// The checkpoints of a run that can be restored, and those that were removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptNames {
+    /// Those that can be restored.
+    pub names: BTreeSet<String>,
+    /// Those that are not kept any more, and since when: milliseconds since 1970.
+    pub not_kept: BTreeMap<String, u64>,
+}
+
+/// Which checkpoints of a run are kept.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn kept_names(context: &CheckpointContext) -> io::Result<KeptNames> {
+    if !context.store.is_dir() {
+        return Ok(KeptNames::default());
+    }
+    let names = listed(context)?.into_iter().map(|row| row.name).collect();
+    Ok(KeptNames { names, not_kept: Store::open(&context.store)?.not_kept(&context.run) })
 }
 
 /// Two checkpoints of a run.

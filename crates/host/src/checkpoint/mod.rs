@@ -20,8 +20,9 @@
 //! | `recorded` | opens one checkpoint to copy it elsewhere | change the store or the workspace |
 //! | `recorded_trees` | two of them, to read from | change the store or the workspace |
 //! | `user_git/` | the user's own repository, read as data; saved and restored | run what it configures |
+//! | `preview` | which files a rollback writes and removes, and whose they are | write anything |
 //! | `run_checkpoints` | all of this for one run, which holds the workspace's lock | decide what to restore |
-//! | `retention` | which checkpoints are removed, and when | remove what a person named |
+//! | `retention` | which checkpoints are removed, and until when each is kept | remove what a person named |
 pub mod btrfs;
 mod change_count;
 mod compare;
@@ -29,6 +30,7 @@ mod context;
 pub mod diff;
 mod git;
 mod portable;
+mod preview;
 mod recorded;
 mod recorded_trees;
 mod restore;
@@ -40,7 +42,7 @@ mod take;
 pub mod user_git;
 
 pub use change_count::ChangeCount;
-pub use compare::{Comparison, listed};
+pub use compare::{Comparison, KeptNames, kept_names, listed};
 pub use context::{BackendChoice, CheckpointContext, choose};
 pub use git::between::Differences;
 pub use git::gc::{CheckpointRow, Collected};
@@ -51,13 +53,14 @@ pub use git::pack_write::PackWriter;
 pub use git::store::{Checkpoint, Parts, Store, StoredEntry, StoredKind};
 pub(crate) use portable::git_tree;
 pub use portable::{Leaf, ObjectFormat, PortableFiles};
+pub use preview::preview_rollback;
 pub use recorded::{ContentSource, Recorded, tree_of_copy, workspace_now};
 pub(crate) use recorded_trees::RecordedTrees;
 pub(crate) use restore::entry::{new_part, part_name, put_aside, set_mode};
 pub use restore::tree::{FileContent, RestorePlan, RestoreResult, restore};
 pub(crate) use restore::unsynced::Unsynced;
-pub use retention::{Limit, Removed, collect, forget_run, tidy};
-pub use run_checkpoints::{CheckpointError, RunCheckpoints, cut_off};
+pub use retention::{KeptUntil, Limit, Removed, collect, forget_run, last_iteration, tidy};
+pub use run_checkpoints::{CheckpointError, RollbackRequest, RunCheckpoints, cut_off};
 pub(crate) use scan::cache::wall_nanos;
 pub use scan::cache::{ScanCache, SnapshotMoment, Stamp};
 pub(crate) use scan::derived::is_made;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use loop_core::run::NameList;
-use loop_core::text;
+use loop_core::{text, time};
 
 use super::btrfs::Snapshot;
 use super::btrfs::snapshot_store::SnapshotStore;
@@ -55,7 +55,13 @@ impl Recorded {
         }
         let store = Store::open(&context.store)?;
         let lock = store.lock(false)?;
-        let id = store.named(&full)?;
+        let id = store.named(&full).map_err(|error| match store.not_kept(&context.run).get(name) {
+            Some(since) => {
+                io::Error::new(error.kind(), format!("it is not kept any more since {}", time::rfc3339(*since)))
+            }
+            None if error.kind() == io::ErrorKind::NotFound => io::Error::new(error.kind(), "it is not there"),
+            None => error,
+        })?;
         let parts = store.parts(&id)?;
         let gone = || io::Error::new(io::ErrorKind::NotFound, "the snapshots of its checkpoints are gone");
         let snapshot = match context.backend.as_str() {

@@ -1,12 +1,13 @@
-//! Which checkpoints are removed, and when: some time after the end of their run, or when all stores together take
-//! too much space. Checkpoints of runs that are active, paused or waiting stay, and so do those that people named.
+//! Which checkpoints are removed, and when, in two steps after the end of their run: the iterations in between first,
+//! the main ones later. Both go before their time when all stores together take too much space. Checkpoints of runs
+//! that are active, paused or waiting stay, and so do those that people named.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use loop_core::run::{Status, check_name};
+use loop_core::run::{CheckpointClass, RunState, Status, iteration_of};
 use loop_core::settings::{CheckpointSettings, keys};
 
 use super::git::gc::Collected;
@@ -35,8 +36,10 @@ pub struct Removed {
 /// How much may be stored, by the user's settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
-    /// How long after the end of a run, unless the run has its own setting.
-    pub retention_ms: Option<u64>,
+    /// How long iterations in between are kept after the end of a run, unless the run has its own setting.
+    pub between_ms: Option<u64>,
+    /// The same of the main checkpoints.
+    pub main_ms: Option<u64>,
     /// How much in all.
     pub bytes: Option<u64>,
 }
@@ -46,10 +49,57 @@ impl Limit {
     #[must_use]
     pub fn of(settings: &CheckpointSettings) -> Self {
         Self {
-            retention_ms: settings.checkpoint_retention.map(|time| time.0),
+            between_ms: settings.checkpoint_retention.map(|time| time.0),
+            main_ms: settings.checkpoint_retention_main.map(|time| time.0),
             bytes: settings.checkpoint_bytes.map(|size| size.0),
         }
     }
+}
+
+/// Until when the checkpoints of a run are kept that is over: milliseconds since 1970. None means for any time. All of
+/// them may go earlier where all stores together take too much space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptUntil {
+    /// The iterations in between.
+    pub between: Option<u64>,
+    /// The main checkpoints.
+    pub main: Option<u64>,
+}
+
+impl KeptUntil {
+    /// Of a run by its own settings, else by the general ones. None while it is not over, or a rollback is in progress:
+    /// then all are kept.
+    #[must_use]
+    pub fn of(state: &RunState, limit: Limit) -> Option<Self> {
+        // During a rollback they are the only copy.
+        if state.over.is_none() || state.checkpoints.rolling_back() {
+            return None;
+        }
+        let settings = state.settings.shown();
+        let (own, typed) = (Limit::of(&settings.values.checkpoint), |key| settings.resolved.is_typed(key));
+        let between = if typed(keys::checkpoint_retention()) { own.between_ms } else { limit.between_ms };
+        let main = if typed(keys::checkpoint_retention_main()) { own.main_ms } else { limit.main_ms };
+        let ended = state.now.wall_ms;
+        let until = |kept_ms: Option<u64>| kept_ms.map(|kept_ms| ended.saturating_add(kept_ms));
+        let between = until(between);
+        // The main ones do not go before the others.
+        Some(Self { between, main: between.zip(until(main)).map(|(between, main)| between.max(main)) })
+    }
+
+    /// Of a checkpoint; none means for any time.
+    #[must_use]
+    pub fn of_class(&self, class: CheckpointClass) -> Option<u64> {
+        match class {
+            CheckpointClass::Between => self.between,
+            CheckpointClass::Main => self.main,
+            CheckpointClass::Named => None,
+        }
+    }
+}
+
+/// The last iteration among names of checkpoints.
+pub fn last_iteration<'a>(names: impl Iterator<Item = &'a str>) -> Option<u32> {
+    names.filter_map(iteration_of).max()
 }
 
 /// Removes what is due: once an hour at most, and whenever all stores together take too much.
@@ -76,22 +126,38 @@ pub fn tidy(home: &Home, limit: Limit, now_ms: u64) -> io::Result<Removed> {
 pub fn collect(home: &Home, limit: Limit, now_ms: u64, dry_run: bool) -> io::Result<Removed> {
     let runs = known(home)?;
     let mut removed = Removed::default();
-    let mut left: Vec<(u64, PathBuf, String, Vec<String>)> = Vec::new();
+    let mut left: Vec<(CheckpointClass, u64, PathBuf, Vec<String>)> = Vec::new();
     for path in stores(home)? {
         let mut store = Store::open(&path)?;
         let mut going = Vec::new();
         for (run, names) in by_run(&store)? {
-            match decide(runs.get(&run), limit.retention_ms, now_ms, &store, &names) {
-                Decision::Remove => going.extend(names),
-                Decision::RemoveIfFull(ended) => left.push((ended, path.clone(), run, names)),
-                Decision::Keep => {}
+            let Some(listed) = runs.get(&run) else {
+                if is_orphaned(&store, &names, now_ms) {
+                    going.extend(own_names(&names));
+                }
+                continue;
+            };
+            let Some((until, state)) = over(listed, limit) else { continue };
+            for (class, names) in by_class(&names, &state) {
+                if until.of_class(class).is_some_and(|until| now_ms > until) {
+                    going.extend(names);
+                } else {
+                    left.push((class, state.now.wall_ms, path.clone(), names));
+                }
             }
         }
         take(&mut store, &going, dry_run, &mut removed)?;
+        if !dry_run {
+            going
+                .iter()
+                .filter_map(|full| full.split_once('/'))
+                .filter(|(run, _)| !runs.contains_key(*run))
+                .for_each(|(run, _)| store.forget_not_kept(run));
+        }
     }
     removed.bytes = total(home)?.saturating_sub(if dry_run { removed.collected.freed } else { 0 });
     left.sort();
-    for (_, path, _, names) in left {
+    for (_, _, path, names) in left {
         if limit.bytes.is_none_or(|most| removed.bytes <= most) {
             break;
         }
@@ -114,6 +180,7 @@ pub fn forget_run(context: &crate::checkpoint::context::CheckpointContext) -> io
     let names: Vec<String> = store.names_of(&context.run)?.into_iter().map(|(name, _)| name).collect();
     let collected = store.collect(&names, false)?;
     forget_all_of(&store, &context.run);
+    store.forget_not_kept(&context.run);
     collected.stuck.into_iter().next().map_or(Ok(()), |why| Err(io::Error::other(why)))
 }
 
@@ -146,51 +213,45 @@ fn take(store: &mut Store, names: &[String], dry_run: bool, removed: &mut Remove
     Ok(())
 }
 
-/// What is to become of the checkpoints of a run.
-enum Decision {
-    /// They are past their time.
-    Remove,
-    /// They may go before their time; when the run ended.
-    RemoveIfFull(u64),
-    /// They are needed, or a person wanted them.
-    Keep,
+/// Whether checkpoints without a run are given up.
+fn is_orphaned(store: &Store, names: &[String], now_ms: u64) -> bool {
+    let made = names.iter().filter_map(|name| store.commit(&store.named(name).ok()?).ok()).map(|made| made.seconds);
+    now_ms.saturating_sub(made.max().unwrap_or(0) * 1000) > ORPHANED_MS
 }
 
-fn decide(run: Option<&Listed>, retention: Option<u64>, now: u64, store: &Store, names: &[String]) -> Decision {
-    let Some(listed) = run else {
-        let newest =
-            names.iter().filter_map(|name| store.commit(&store.named(name).ok()?).ok()).map(|made| made.seconds);
-        let newest = newest.max().unwrap_or(0) * 1000;
-        return if now.saturating_sub(newest) > ORPHANED_MS { Decision::Remove } else { Decision::Keep };
-    };
-    let Ok(row) = &listed.row else { return Decision::Keep };
-    let over = row.outcome.is_some() && row.status != Status::Paused && listed.run.holder().is_none();
-    if !over {
-        return Decision::Keep;
+/// Until when the checkpoints of a run are kept, and its state; none where all of them stay.
+fn over(listed: &Listed, limit: Limit) -> Option<(KeptUntil, RunState)> {
+    let row = listed.row.as_ref().ok()?;
+    if row.outcome.is_none() || row.status == Status::Paused || listed.run.holder().is_some() {
+        return None;
     }
-    let Ok(state) = crate::journal::read(&listed.run.path).map(|reading| reading.fold()) else { return Decision::Keep };
-    // During a rollback they are the only copy; and after one a person may want to undo it.
-    if state.over.is_none() || state.checkpoints.rolling_back() {
-        return Decision::Keep;
-    }
-    let ended = state.now.wall_ms;
-    // The run's own setting counts before the general one.
-    let own = state.settings.shown().resolved.is_typed(keys::checkpoint_retention());
-    let retention =
-        if own { state.settings.shown().values.checkpoint.checkpoint_retention.map(|time| time.0) } else { retention };
-    match retention {
-        Some(retention) if now.saturating_sub(ended) > retention => Decision::Remove,
-        Some(_) | None => Decision::RemoveIfFull(ended),
-    }
+    let state = crate::journal::read(&listed.run.path).ok()?.fold();
+    KeptUntil::of(&state, limit).map(|until| (until, state))
 }
 
-/// The names of each run that no person gave.
+/// The names that no person gave, by how long they are kept.
+fn by_class(names: &[String], state: &RunState) -> BTreeMap<CheckpointClass, Vec<String>> {
+    let short = |full: &str| full.split_once('/').map_or_else(String::new, |(_, name)| name.to_owned());
+    let shorts: Vec<String> = names.iter().map(|full| short(full)).collect();
+    let last = last_iteration(shorts.iter().map(String::as_str));
+    let mut classes: BTreeMap<CheckpointClass, Vec<String>> = BTreeMap::new();
+    for (full, name) in names.iter().zip(&shorts) {
+        classes.entry(CheckpointClass::of(name, last, state)).or_default().push(full.clone());
+    }
+    classes.remove(&CheckpointClass::Named);
+    classes
+}
+
+/// The names of a run that is not known, without those that a person gave.
+fn own_names(names: &[String]) -> Vec<String> {
+    by_class(names, &RunState::default()).into_values().flatten().collect()
+}
+
+/// The names of each run.
 fn by_run(store: &Store) -> io::Result<BTreeMap<String, Vec<String>>> {
     let mut runs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (full, _) in store.names()? {
-        let Some((run, name)) = full.split_once('/') else { continue };
-        let own = check_name(name).is_ok() || name.starts_with("manual-");
-        if !own {
+        if let Some((run, _)) = full.split_once('/') {
             runs.entry(run.to_owned()).or_default().push(full.clone());
         }
     }

@@ -8,26 +8,32 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loop_core::run::{CheckpointReport, INITIAL, Measurement, RollbackReport};
+use loop_core::run::{CheckpointReport, INITIAL, Measurement, RollbackReport, RolledBackFiles};
 use loop_core::text;
+use rustix::fs::{AtFlags, statat};
 
 use super::btrfs::snapshot_store::{RecordedContents, SnapshotStore};
 use super::btrfs::{self, SnapshotOwner};
 use super::context::{BTRFS, CheckpointContext};
 use super::diff::{self, Bounds, CommitPair, Difference};
+use super::git::between::TreeSide;
 use super::git::object::tree;
 use super::git::store::NamedCheckpoint;
-use super::restore::tree::restore;
+use super::preview;
+use super::restore::ignored::restore_ignored;
+use super::restore::paths::Paths;
+use super::restore::tree::{PathPlan, restore_paths};
+use super::scan::small_ignored;
 use super::scope::{self, rules_of};
 use super::user_git::{self, of_run};
 use super::{
     Depth, FileContent, Id, ObjectKind, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, StillSnapshot, Store,
     TakeOutcome, TakeRequest, TreeEntry,
 };
-use crate::fs::handle::open_folder;
+use crate::fs::handle::{folder_beneath, open_folder, split};
 
 /// The most that is named of anything in an answer.
-const NAMED_MAX: usize = 20;
+pub(super) const NAMED_MAX: usize = 20;
 /// At most this many left-out names are reported at a time.
 const LEFT_OUT_NAMED_MAX: usize = 8;
 /// A path in a sentence.
@@ -47,6 +53,8 @@ pub struct RunCheckpoints {
     snapshots: Option<Snapshots>,
     /// What the newest checkpoint does not hold, and why.
     left_out: Vec<(Vec<u8>, String)>,
+    /// What of the ignored files the newest checkpoint does not hold.
+    ignored_left_out: Vec<(Vec<u8>, String)>,
     /// Those that were reported already.
     reported: BTreeSet<Vec<u8>>,
 }
@@ -70,6 +78,33 @@ struct SnapshotName<'a> {
 struct Scanned<'a> {
     workspace: &'a OwnedFd,
     cache: &'a mut ScanCache,
+}
+
+/// What is rolled back.
+#[derive(Debug, Clone, Copy)]
+pub struct RollbackRequest<'a> {
+    /// To which checkpoint.
+    pub to: &'a str,
+    /// The name of what is there before.
+    pub undo: &'a str,
+    /// The user's own repository too.
+    pub git: bool,
+    /// Only these paths, escaped; none means everything.
+    pub paths: &'a [String],
+}
+
+/// What a restore did.
+struct Restored {
+    written: u64,
+    removed: u64,
+    /// Where something was moved that is in no checkpoint.
+    aside: Vec<Vec<u8>>,
+    /// What stays although the target does not hold it.
+    left: Vec<Vec<u8>>,
+    /// Ignored files that were written.
+    ignored: Vec<Vec<u8>>,
+    /// Ignored files that are missing and that no checkpoint holds.
+    missing: Vec<Vec<u8>>,
 }
 
 /// The result of recording the workspace.
@@ -110,6 +145,7 @@ impl RunCheckpoints {
         let rules = rules_of(&context);
         let store = Store::open(&context.store)?;
         let mut cache = store.cache(&context.run)?;
+        cache.keeps_ignored = true;
         // What git tracks is in scope although it is ignored; an index that cannot be read tracks nothing.
         cache.hold(user_git::tracked(&context.workspace).unwrap_or_default());
         let snapshots = if context.backend == BTRFS { Some(Snapshots::open(&context, &store)?) } else { None };
@@ -122,6 +158,7 @@ impl RunCheckpoints {
             cancel,
             snapshots,
             left_out: Vec::new(),
+            ignored_left_out: Vec::new(),
             reported: BTreeSet::new(),
         })
     }
@@ -183,6 +220,9 @@ impl RunCheckpoints {
             made = self.save_new(name, parent)?;
         }
         remarks.extend(self.left_out());
+        if name == INITIAL {
+            remarks.extend(not_kept(&self.ignored_left_out));
+        }
         let (id, unstable) = made;
         Ok(CheckpointReport { unstable, remarks, ..self.saved(name, id)? })
     }
@@ -242,6 +282,7 @@ impl RunCheckpoints {
         match taken {
             TakeOutcome::Saved(id, measured) => {
                 self.left_out = measured.left_out;
+                self.ignored_left_out = measured.ignored_left_out;
                 // Only a saving of time.
                 self.store.join_small().ok();
                 Ok(Made::New(id, named(&measured.unstable)))
@@ -287,14 +328,18 @@ impl RunCheckpoints {
         Ok(self.difference(from.map(find).transpose()?, find(to)?)?)
     }
 
-    /// Makes the workspace equal to a checkpoint. The present state is recorded first, under `undo`.
+    /// Makes the workspace, or some paths of it, equal to a checkpoint. The present state is recorded first, under
+    /// `undo`.
     ///
     /// # Errors
     /// When there is no such checkpoint, or something cannot be recorded or written.
-    pub fn roll_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RollbackReport, CheckpointError> {
+    pub fn roll_back(&mut self, asked: &RollbackRequest<'_>) -> Result<RollbackReport, CheckpointError> {
+        let RollbackRequest { to, undo, git, .. } = *asked;
         let Some(target) = self.id(to) else {
             return Err(CheckpointError::Refused(format!("there is no checkpoint {to}")));
         };
+        let paths = Paths::of(asked.paths);
+        self.check_paths(&paths, target, to)?;
         // After a rollback that was cut off, the first undo has the original state; the present one is recorded beside
         // it.
         let begun = self.id(undo).is_some();
@@ -305,13 +350,9 @@ impl RunCheckpoints {
             error @ (CheckpointError::Blocked(_) | CheckpointError::Refused(_) | CheckpointError::Cancelled) => error,
         })?;
         self.mark(Some(to))?;
-        let plan = RestorePlan { target, before, cancel: &AtomicBool::new(false) };
-        let snapshot =
-            self.snapshots.as_ref().map(|snapshots| snapshots.snapshot_store.snapshot(&self.full(to))).transpose()?;
-        let content: &dyn FileContent = snapshot.as_ref().map_or(&self.store, |snapshot| snapshot);
-        let done = restore(&self.store, content, &self.workspace, &mut self.cache, &plan);
-        let done = done.map_err(|error| CheckpointError::Blocked(format!("the rollback is not done: {error}")))?;
-        let aside = done.moved_aside.iter().chain(&done.changed_since).map(|(_, to)| to.clone()).collect::<Vec<_>>();
+        let done = self.restore(to, &RestorePlan { target, before, cancel: &AtomicBool::new(false) }, &paths)?;
+        let files = self.files_of(before, target, &paths, &done)?;
+        let left_state = if paths.is_all() { None } else { Some(self.take_after(undo)?) };
         self.mark(None)?;
         let left = done.left.iter().take(NAMED_MAX);
         let left = left.map(|path| format!("{} stays: a checkpoint could not have stored it", short(path)));
@@ -319,18 +360,82 @@ impl RunCheckpoints {
             true => of_run::restore(&self.context, to),
             false => (true, of_run::missing(&self.context).into_iter().collect()),
         };
+        let (newest, tree) = match left_state {
+            Some(left) => (left.checkpoint, left.tree),
+            None => (None, self.saved(to, target)?.tree),
+        };
+        let remarks = left.chain(not_restored(&done.missing)).chain(of_git).collect();
         Ok(RollbackReport {
             to: to.to_owned(),
             // Undoing a rollback that was cut off leaves the checkpoint of the state in between.
             undo: if to == undo { name } else { undo.to_owned() },
-            tree: self.saved(to, target)?.tree,
+            tree,
             written: done.written,
             removed: done.removed,
-            aside: named(&aside),
-            remarks: left.chain(of_git).collect(),
+            aside: named(&done.aside),
+            remarks,
             git,
             incomplete: !whole,
+            paths: asked.paths.to_vec(),
+            newest,
+            files: Some(files),
         })
+    }
+
+    /// Writes the files of a checkpoint.
+    fn restore(&mut self, to: &str, plan: &RestorePlan<'_>, paths: &Paths) -> Result<Restored, CheckpointError> {
+        let not_done = |error: io::Error| CheckpointError::Blocked(format!("the rollback is not done: {error}"));
+        let snapshot =
+            self.snapshots.as_ref().map(|snapshots| snapshots.snapshot_store.snapshot(&self.full(to))).transpose()?;
+        let content: &dyn FileContent = snapshot.as_ref().map_or(&self.store, |snapshot| snapshot);
+        let some = PathPlan { plan, paths };
+        let done = restore_paths(&self.store, content, &self.workspace, &mut self.cache, some).map_err(not_done)?;
+        let ignored =
+            restore_ignored(&self.store, &self.workspace, plan.before, plan.target, paths).map_err(not_done)?;
+        self.cache.doubts.extend(ignored.written.iter().cloned());
+        let aside = done.moved_aside.into_iter().chain(done.changed_since).map(|(_, to)| to).chain(ignored.aside);
+        Ok(Restored {
+            written: done.written,
+            removed: done.removed,
+            aside: aside.collect(),
+            left: done.left.into_iter().filter(|path| !ignored.written.contains(path)).collect(),
+            ignored: ignored.written,
+            missing: ignored.missing,
+        })
+    }
+
+    /// Refuses paths that are neither in the target nor in the workspace.
+    fn check_paths(&self, paths: &Paths, target: Id, to: &str) -> Result<(), CheckpointError> {
+        let parts = self.store.parts(&target)?;
+        let manifest = self.store.manifest(&parts)?;
+        let side = TreeSide::new(parts, &manifest);
+        let ignored = self.store.ignored(&target)?.map(|part| part.names).unwrap_or_default();
+        let is_there = |path: &[u8]| {
+            let (above, name) = split(path);
+            let now = folder_beneath(&self.workspace, above).ok();
+            let now = now.is_some_and(|folder| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok());
+            now || ignored.contains_key(path) || side.find(&self.store, path).is_ok_and(|found| found.is_some())
+        };
+        paths.check(is_there, to)
+    }
+
+    /// Which files a rollback changed, and whose they were.
+    fn files_of(&self, before: Id, target: Id, paths: &Paths, done: &Restored) -> io::Result<RolledBackFiles> {
+        let differ = preview::between(&self.store, before, target, paths)?;
+        let there = done.left.iter().chain(&done.ignored).cloned().collect();
+        let mut files = preview::files_of(&self.store, &self.context.run, &differ, &there)?;
+        files.extend(preview::ignored_files(&done.ignored));
+        Ok(preview::summed(&files))
+    }
+
+    /// The state after a rollback of some paths, which no checkpoint has yet.
+    fn take_after(&mut self, undo: &str) -> Result<CheckpointReport, CheckpointError> {
+        let mut name = format!("{undo}+");
+        while self.id(&name).is_some() {
+            name.push('+');
+        }
+        let (id, _) = self.save_new(&name, None)?;
+        Ok(self.saved(&name, id)?)
     }
 
     /// Records in the store that a rollback is in progress, so that no run starts on a half-restored workspace.
@@ -416,6 +521,32 @@ pub fn cut_off(store: &Path) -> Option<(String, String)> {
 /// What differs, as a fact has it.
 pub(super) fn measured(difference: &Difference) -> Measurement {
     Measurement { changes: Some(difference.totals()), names: difference.names(), ..Measurement::default() }
+}
+
+/// One line on what of the ignored files is not kept. Folders that tools make are named once for each name.
+fn not_kept(left_out: &[(Vec<u8>, String)]) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    let mut names = Vec::new();
+    for (path, why) in left_out {
+        let (_, name) = split(path);
+        let is_made = why == small_ignored::MADE_BY_TOOLS;
+        if !is_made || seen.insert(name) {
+            names.push(if is_made { short(name) } else { format!("{} ({why})", short(path)) });
+        }
+    }
+    let more = names.len().saturating_sub(LEFT_OUT_NAMED_MAX);
+    let shown = names.get(..LEFT_OUT_NAMED_MAX).unwrap_or(&names).join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("not kept: {shown}{more} (ignored; --checkpoint-ignored keeps them)"))
+}
+
+/// One line on what was ignored, is missing now, and cannot be restored.
+fn not_restored(missing: &[Vec<u8>]) -> Option<String> {
+    let shown: Vec<String> = missing.iter().take(LEFT_OUT_NAMED_MAX).map(|path| short(path)).collect();
+    let more = missing.len().saturating_sub(shown.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let words = || format!("not restored: {}{more} (ignored, and no checkpoint holds them)", shown.join(", "));
+    (!missing.is_empty()).then(words)
 }
 
 fn short(path: &[u8]) -> String {

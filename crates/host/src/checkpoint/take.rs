@@ -12,13 +12,14 @@ use super::git::object::{
 };
 use super::git::pack::Pack;
 use super::git::refs::words_of;
-use super::git::store::{FILES, MANIFEST, Parts, SCOPE, Store};
+use super::git::store::{FILES, IGNORED, MANIFEST, Parts, SCOPE, Store};
 use super::scan::cache::{
     Arena, CacheEntry, Counts, EntryKind, EntryState, ScanCache, SnapshotMoment, TOP, Tree, wall_nanos,
 };
 use super::scan::read::{Depth, FileToRead, Got, Sink, read_all, stores_content};
 use super::scan::rules::Rules;
 use super::scan::scanner::ScanHint;
+use super::scan::small_ignored;
 use crate::fs::handle::joined;
 
 /// How often a scan is repeated for names that change meanwhile.
@@ -57,6 +58,8 @@ pub struct TreeState {
     pub read: u64,
     /// What is left out, and why.
     pub left_out: Vec<(Vec<u8>, String)>,
+    /// What of the ignored files is not kept, and why.
+    pub ignored_left_out: Vec<(Vec<u8>, String)>,
 }
 
 /// What became of a checkpoint.
@@ -127,15 +130,20 @@ impl Store {
         cache.moment = cache.now();
         cache.unwritten += seen.read;
         let Seen { unstable, read, left_out } = seen;
-        let measured = TreeState { parts, unstable, read, left_out };
+        let mut measured = TreeState { parts, unstable, read, left_out, ignored_left_out: Vec::new() };
         let is_same =
             |id: Id| self.parts(&id).is_ok_and(|was| (was.files, was.manifest) == (parts.files, parts.manifest));
         if ask.depth == Depth::Ids || ask.unless.is_some_and(is_same) {
             return Ok(TakeOutcome::NotWritten(measured));
         }
         let root = [(FOLDER, FILES, parts.files), (FILE, MANIFEST, parts.manifest), (FILE, SCOPE, parts.scope)];
-        let root = root.map(|(mode, name, id)| TreeEntry { mode, name: name.to_vec(), id });
-        let root = sink.object(ObjectKind::Tree, &tree(root.to_vec()))?;
+        let mut root = root.map(|(mode, name, id)| TreeEntry { mode, name: name.to_vec(), id }).to_vec();
+        if cache.keeps_ignored {
+            let part = small_ignored::keep(workspace, cache, &mut sink)?;
+            measured.ignored_left_out = part.left_out;
+            root.extend(part.id.map(|id| TreeEntry { mode: FOLDER, name: IGNORED.to_vec(), id }));
+        }
+        let root = sink.object(ObjectKind::Tree, &tree(root))?;
         let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
         let words = words_of(ask.name, wall_nanos());
         let id = sink.object(ObjectKind::Commit, &commit(root, ask.parent, seconds, &words))?;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `id` | fresh random ids, bytes as hexadecimal digits |
 //! | `durable` | writing so that a power cut loses nothing, or leaves the old file |
+//! | `hashed` | files that a journal names by their hash |
 //! | `lock` | a file that one process holds |
 //! | `handle` | folders and files by handle: through no link and never outside |
 //! | `content` | the content of one file into another, shared where the file system can |
@@ -16,6 +17,7 @@ pub(crate) mod clear;
 pub(crate) mod content;
 mod durable;
 pub(crate) mod handle;
+pub(crate) mod hashed;
 mod id;
 mod lock;
 pub(crate) mod mounts;

@@ -2,19 +2,21 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loop_core::policy::protect::{FilesSeen, GateUses, WatchGap, uses_of};
+use loop_core::policy::protect::{FilesSeen, GateText, GateUses, WatchGap, texts_of, uses_of};
 use loop_core::run::RunSpec;
 use loop_core::settings::GateSpec;
 use loop_core::text::{escape_path, unescape_path};
 use rustix::fs::{AtFlags, FileType, statat};
 
 use super::outside::OutsideBefore;
+use super::rest;
 use crate::checkpoint::{DirRules, Rules, rules_of};
 use crate::fs::handle::{folder_beneath, joined, open_file, open_folder, split};
 use crate::fs::walk::names_in;
+use crate::paths::user_home;
 use crate::run_folder::{RunFolder, read_text};
 use crate::workspace::watch::{OpenWatch, OpenedFiles};
 
@@ -23,12 +25,17 @@ const DRAIN_EVERY: Duration = Duration::from_millis(25);
 /// A longer file is not a script.
 const TEXT_BYTES_MAX: u64 = 256 * 1024;
 
+/// Stands for the hash of a record that could not be written: no record has it, and that speaks against a pass later.
+const NOT_WRITTEN: &str = "not-written";
+
 /// A gate that is watched.
 #[derive(Debug)]
 pub(crate) struct BaselineWatch {
     command: String,
     task: String,
     path: PathBuf,
+    /// The folder of the run.
+    run: PathBuf,
     /// None where the workspace cannot be opened: the gate says so too.
     watched: Option<Watched>,
     /// What lies outside of the workspace.
@@ -53,8 +60,9 @@ impl BaselineWatch {
         });
         let task = read_text(run, &spec.goal).unwrap_or_else(|_| spec.goal.head.clone());
         let commands: Vec<String> = gates.iter().map(|gate| gate.command.clone()).collect();
-        let outside = OutsideBefore::look(&run.path, &context.workspace, &commands);
-        Self { command: gate.command.clone(), task, path: context.workspace, watched, outside }
+        let texts = texts_before(&context.workspace, &rules_of(&context), &commands);
+        let outside = OutsideBefore::look(&run.path, &context.workspace, &commands, &texts);
+        Self { command: gate.command.clone(), task, path: context.workspace, run: run.path.clone(), watched, outside }
     }
 
     pub(crate) fn wakes_in(&self) -> Duration {
@@ -70,18 +78,33 @@ impl BaselineWatch {
         let Some(watched) = self.watched else {
             return GateUses { gap: Some(WatchGap::NoWatch), ..GateUses::default() };
         };
-        // Where it cannot be written nothing is compared; the journal could not be written either.
-        let outside = self.outside.finish(&self.path).ok();
         let OpenedFiles { opened, made, gap } = watched.opens.finish();
         let opened: BTreeSet<String> = opened.iter().filter_map(|path| source_of(path)).collect();
         let opened = Some(opened).filter(|_| gap != Some(WatchGap::NoWatch));
-        let seen = Seen { workspace: watched.workspace, rules: watched.rules, opened, made };
-        let mut uses = uses_of(&self.command, &self.path.to_string_lossy(), &self.task, &seen);
+        let seen = Seen { workspace: watched.workspace, rules: watched.rules, opened, made, home: home_text() };
+        let here = self.path.to_string_lossy();
+        let outside = self.outside.finish(&self.path, &texts_of(&self.command, &here, &seen));
+        let outside = Some(outside.unwrap_or_else(|_| NOT_WRITTEN.to_owned()));
+        let mut uses = uses_of(&self.command, &here, &self.task, &seen);
         uses.files.iter_mut().for_each(|used| used.path = escape_path(&bytes_of(&used.path)));
+        uses.rest.iter_mut().for_each(|path| *path = escape_path(&bytes_of(path)));
+        uses.rest_record = rest::write(&self.run, &uses.rest).unwrap_or_else(|_| Some(NOT_WRITTEN.to_owned()));
         uses.gap = gap;
         uses.outside = outside;
         uses
     }
+}
+
+/// The texts that the gates run, as far as they are known before a gate has run.
+fn texts_before(workspace: &Path, rules: &Rules, commands: &[String]) -> Vec<GateText> {
+    let Ok(folder) = open_folder(workspace) else { return Vec::new() };
+    let seen = Seen { workspace: folder, rules: rules.clone(), opened: None, made: BTreeSet::new(), home: home_text() };
+    let here = workspace.to_string_lossy();
+    commands.iter().flat_map(|command| texts_of(command, &here, &seen)).collect()
+}
+
+fn home_text() -> String {
+    user_home().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Stands for the backslash in the text of a path that is not UTF-8 and therefore escaped. No path has this byte.
@@ -117,6 +140,7 @@ struct Seen {
     rules: Rules,
     opened: Option<BTreeSet<String>>,
     made: BTreeSet<Vec<u8>>,
+    home: String,
 }
 
 impl Seen {
@@ -143,6 +167,10 @@ impl Seen {
 impl FilesSeen for Seen {
     fn opened(&self) -> Option<&BTreeSet<String>> {
         self.opened.as_ref()
+    }
+
+    fn home(&self) -> &str {
+        &self.home
     }
 
     fn text(&self, path: &str) -> Option<String> {

@@ -12,6 +12,7 @@
 //! | `baseline_watch` | which files a gate opens when it runs first, and what it uses of them |
 //! | `opportunity` | what the agent changed that the gates may depend on |
 //! | `outside` | what lies outside of the workspace and may decide, then and now |
+//! | `rest` | which files a gate uses beyond those that are protected |
 //! | `tools` | the versions of the programs that the gates name |
 pub(crate) mod baseline_watch;
 mod environment;
@@ -19,6 +20,7 @@ pub(crate) mod opportunity;
 pub(crate) mod outside;
 pub(crate) mod programs;
 mod rehearsal;
+mod rest;
 pub(crate) mod results;
 pub(crate) mod run;
 mod runner;

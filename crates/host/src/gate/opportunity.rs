@@ -3,19 +3,21 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use loop_core::policy::probe::TreeVersion;
 use loop_core::policy::promise_warning::{PromiseFlaw, promise_warnings};
 use loop_core::policy::protect::{
     FileChange, GateReads, Opportunity, OpportunityKind, PathChange, ProjectText, SuspectReason, is_allowed,
-    is_manifest, is_named_only, is_read_by_runs, is_runner_file, is_source_name, is_test_path, lost_test, opportunity,
-    suspect_reason, suspect_reason_in_test, test_definition,
+    is_manifest, is_named_only, is_read_by_runs, is_runner_file, is_source_name, is_target_file, is_test_path,
+    loses_nothing, lost_test, opportunity, suspect_reason, suspect_reason_in_test, test_definition,
 };
 use loop_core::run::{Answer, CertifyReport, RunState};
 use loop_core::settings::OnTamper;
 use loop_core::text::escape_path;
 
+use super::rest;
 use crate::checkpoint::diff::{Bounds, Change, line_changes};
 use crate::checkpoint::{CheckpointContext, Comparison, Recorded, RecordedTrees, StoredKind};
 
@@ -50,19 +52,32 @@ pub(crate) struct ChangesSinceStart {
 pub(crate) struct Permitted {
     /// A person allowed it: `--allow`, `--on-tamper allow`.
     by_person: BTreeSet<String>,
-    /// The task names them.
-    by_task: BTreeSet<String>,
+    /// The task names them, or there were too many to protect.
+    not_protected: BTreeSet<String>,
+    /// The list of those beyond the number that is protected, where it is not the one that was written.
+    lost_list: Option<String>,
 }
 
 impl Permitted {
-    pub(crate) fn of(state: &RunState) -> Self {
+    pub(crate) fn of(state: &RunState, run: &Path) -> Self {
         let settings = &state.settings.shown().values.guard;
         let scripts = state.spec.iter().filter_map(|spec| spec.guard.as_ref()).flat_map(|guard| &guard.scripts);
         let protected = state.guard.learned().iter().chain(scripts);
         let is_allowed = |path: &&String| settings.on_tamper == OnTamper::Allow || is_allowed(&settings.allow, path);
         let (by_person, by_task) = state.guard.left().iter().partition::<Vec<&String>, _>(is_allowed);
         let by_person = protected.filter(is_allowed).chain(by_person);
-        Self { by_person: by_person.cloned().collect(), by_task: by_task.into_iter().cloned().collect() }
+        let mut by_person: BTreeSet<String> = by_person.cloned().collect();
+        let mut not_protected: BTreeSet<String> = by_task.into_iter().cloned().collect();
+        let mut lost_list = None;
+        match rest::read(run, state) {
+            Ok(more) => {
+                let (allowed, others) = more.into_iter().partition::<Vec<String>, _>(|path| is_allowed(&path));
+                by_person.extend(allowed);
+                not_protected.extend(others);
+            }
+            Err(path) => lost_list = Some(escape_path(path.as_os_str().as_bytes())),
+        }
+        Self { by_person, not_protected, lost_list }
     }
 
     /// What the change of a file is for which nothing else is known.
@@ -74,7 +89,7 @@ impl Permitted {
             }
             // What the gates run is another thing than at the start.
             FileChange::Changed | FileChange::Removed => {
-                self.by_task.contains(path).then_some(OpportunityKind::ChangedManifest)
+                self.not_protected.contains(path).then_some(OpportunityKind::ChangedManifest)
             }
         }
     }
@@ -83,9 +98,12 @@ impl Permitted {
 /// Adds what the agent changed to an answer. What cannot be read is left out: the gates showed what they showed.
 pub(crate) fn with(answer: Answer, between: Option<&ChangesSinceStart>) -> Answer {
     match (answer, between.map(find)) {
-        (Answer::Certify(report), Some(Ok(found))) => {
-            Answer::Certify(CertifyReport { opportunities: found.opportunities, context_files: found.named, ..report })
-        }
+        (Answer::Certify(report), Some(Ok(found))) => Answer::Certify(CertifyReport {
+            opportunities: found.opportunities,
+            context_files: found.named,
+            nothing_lost: found.nothing_lost,
+            ..report
+        }),
         (answer, _) => answer,
     }
 }
@@ -94,6 +112,7 @@ pub(crate) fn with(answer: Answer, between: Option<&ChangesSinceStart>) -> Answe
 struct Found {
     opportunities: Vec<Opportunity>,
     named: Vec<String>,
+    nothing_lost: Vec<String>,
 }
 
 fn find(between: &ChangesSinceStart) -> io::Result<Found> {
@@ -120,12 +139,18 @@ fn find(between: &ChangesSinceStart) -> io::Result<Found> {
             found.named.push(path);
             continue;
         }
+        if what == FileChange::Changed && is_target_file(&path) && has_lost_nothing(&compared, change, &path) {
+            found.nothing_lost.push(path.clone());
+        }
         let is_part = is_manifest(path.rsplit('/').next().unwrap_or(&path));
         let by_name = opportunity(&path, what).filter(|_| !is_part || definition_differs(&compared, change, &path));
         let kind = between.permitted.kind(&path, what).or(by_name);
         found.opportunities.extend(kind.map(|kind| Opportunity { kind, path }));
     }
+    let lost = between.permitted.lost_list.clone();
+    found.opportunities.extend(lost.map(|path| Opportunity { kind: OpportunityKind::ChangedManifest, path }));
     found.named.truncate(NAMED_MAX);
+    found.nothing_lost.truncate(NAMED_MAX);
     // Without these the rest is still worth saying.
     let more = by_texts(between, &found.opportunities).unwrap_or_default();
     found.opportunities.extend(more);
@@ -148,6 +173,13 @@ fn few_of_each(all: Vec<Opportunity>) -> Vec<Opportunity> {
 fn definition_differs(compared: &Comparison, change: &Change, path: &str) -> bool {
     let part = |side| test_definition(path, &compared.text(side, MANIFEST_BYTES_MAX)?, &mut |_| None);
     part(change.from.as_ref()) != part(change.to.as_ref())
+}
+
+/// Whether a file that defines how tests are run has lost nothing of it.
+fn has_lost_nothing(compared: &Comparison, change: &Change, path: &str) -> bool {
+    let text = |side| compared.text(side, MANIFEST_BYTES_MAX);
+    let (before, after) = (text(change.from.as_ref()), text(change.to.as_ref()));
+    before.zip(after).is_some_and(|(before, after)| loses_nothing(path, &before, &after))
 }
 
 /// What is found by reading: the texts of the gates and of the tests, links, and the lines of the change.

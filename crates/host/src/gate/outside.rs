@@ -3,22 +3,24 @@
 //!
 //! What a gate itself writes there when it runs first is left out.
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use loop_core::policy::outside::{
-    ABOVE_BELOW, OutsideBy, OutsideChange, OutsideWhat, is_build_mark, is_looked_at, is_read_above, is_read_by_python,
-    is_shell_text, named_by_script, named_outside, place_variables, places_of,
+    ABOVE_IN_FOLDERS, MAKER_FILES, OutsideBy, OutsideChange, OutsideWhat, ScriptPath, is_build_mark, is_looked_at,
+    is_read_above, is_read_by_python, is_shell_text, named_by_script, named_outside, place_variables, places_of,
 };
-use loop_core::policy::protect::programs_in;
+use loop_core::policy::protect::{GateText, programs_in};
 use loop_core::run::RunState;
 use loop_core::text::{self, escape_path};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::fs::hashed::{HashedFile, read_hashed, write_hashed};
 use crate::fs::hex;
 use crate::paths::{path_of, program_on_path, text_of};
 
@@ -26,13 +28,17 @@ use crate::paths::{path_of, program_on_path, text_of};
 const FILE: &str = "outside-";
 /// So many letters of the hash are in the name.
 const HASH_IN_NAME: usize = 16;
-/// So many files are recorded, so many bytes of each, and so many of all.
+/// So many files are recorded, and so many more of those that tools read by their names; so many bytes of each, and of all.
 const FILES_MAX: usize = 4_000;
-const BYTES_MAX: u64 = 1024 * 1024;
-const BYTES_ALL: u64 = 64 * 1024 * 1024;
-/// So many names of one folder are looked at, and so deep.
+const TOOL_FILES_MAX: usize = 1_000;
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
+const BYTES_ALL: u64 = 128 * 1024 * 1024;
+/// So many names of one folder are looked at, of all that are read, and so deep.
 const NAMES_MAX: usize = 4_000;
+const NAMES_READ_MAX: usize = 200_000;
 const DEPTH_MAX: usize = 12;
+/// A longer record was not written here.
+const RECORD_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// So many files are found by reading scripts, each not longer than this.
 const SCRIPTS_MAX: usize = 100;
 const SCRIPT_BYTES_MAX: u64 = 256 * 1024;
@@ -40,6 +46,9 @@ const SCRIPT_BYTES_MAX: u64 = 256 * 1024;
 const CHANGES_MAX: usize = 12;
 /// Of a longer path the end is reported.
 const PATH_BYTES_MAX: usize = 160;
+
+/// The kernel's time of a file may be so much behind the clock.
+const FILE_TIME_BEHIND: Duration = Duration::from_millis(20);
 
 /// A place that is looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,25 +65,71 @@ struct OutsideRecord {
     there: BTreeSet<String>,
     /// Digests of the files, by their path.
     files: BTreeMap<String, String>,
+    /// The same for files that only scripts name which were found when the gate had run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    late: BTreeMap<String, String>,
     /// Files that came, went or changed while no agent worked.
     unsteady: BTreeSet<String>,
-    /// There were more files than are recorded: of a file that is not in it nothing is known.
+    /// An older record: there were more files than are recorded, and of a file that is not in it nothing is known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_cut: bool,
+    /// The same for these places. What tools read by its name is recorded all the same.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    cut: BTreeSet<String>,
+    /// The folders that a build had made; none in an older record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    built: Option<BTreeSet<String>>,
 }
 
 impl OutsideRecord {
     /// Only folders above the workspace are looked at, and nothing is there: that needs no file.
     fn is_bare(&self) -> bool {
         let is_above = |place: &Place| place.by == OutsideBy::Above;
-        self.files.is_empty() && self.unsteady.is_empty() && !self.is_cut && self.places.iter().all(is_above)
+        self.files.is_empty()
+            && self.late.is_empty()
+            && self.unsteady.is_empty()
+            && !self.is_cut
+            && self.cut.is_empty()
+            && self.built.as_ref().is_none_or(BTreeSet::is_empty)
+            && self.places.iter().all(is_above)
+    }
+
+    /// Adds files that were not looked at before the gate ran. Of those that have changed since, nothing is known.
+    fn add_late(&mut self, paths: Vec<String>, since: SystemTime) {
+        for path in paths {
+            let file = path_of(&path);
+            let is_old = |found: fs::Metadata| found.is_file() && changed_at(&found) + FILE_TIME_BEHIND < since;
+            if self.files.contains_key(&path) || self.unsteady.contains(&path) || !file.metadata().is_ok_and(is_old) {
+                continue;
+            }
+            if self.files.len() + self.late.len() < FILES_MAX
+                && let Some((digest, _)) = digest_of(&file)
+            {
+                self.late.insert(path, digest);
+            }
+        }
+    }
+
+    /// The record with the files that were found later.
+    fn whole(mut self) -> Self {
+        let late = std::mem::take(&mut self.late);
+        // They come first: the first place that holds a file says why it is looked at.
+        let places = late.keys().map(|path| Place { path: path.clone(), by: OutsideBy::Command });
+        self.places = places.chain(std::mem::take(&mut self.places)).collect();
+        self.there.extend(late.keys().cloned());
+        for (path, digest) in late {
+            if !self.unsteady.contains(&path) {
+                self.files.entry(path).or_insert(digest);
+            }
+        }
+        self
     }
 
     /// The record of a run without a file.
     fn bare(workspace: &Path) -> Self {
         let places: Vec<Place> = above(workspace).collect();
         let there = places.iter().map(|place| place.path.clone()).collect();
-        Self { places, there, ..Self::default() }
+        Self { places, there, built: Some(BTreeSet::new()), ..Self::default() }
     }
 
     /// The record that the journal names by its hash.
@@ -82,8 +137,10 @@ impl OutsideRecord {
         if hash.is_empty() {
             return Some(Self::bare(workspace));
         }
-        let text = fs::read(file_of(run, hash)).ok().filter(|text| hex(&Sha256::digest(text)) == hash)?;
-        serde_json::from_slice(&text).ok()
+        match read_hashed(&file_of(run, hash), hash, RECORD_BYTES_MAX) {
+            HashedFile::Same(text) => serde_json::from_slice(&text).ok(),
+            HashedFile::Other | HashedFile::Missing => None,
+        }
     }
 }
 
@@ -96,41 +153,44 @@ fn above(workspace: &Path) -> impl Iterator<Item = Place> {
 pub(crate) struct OutsideBefore {
     run: PathBuf,
     before: OutsideRecord,
+    at: SystemTime,
 }
 
 impl OutsideBefore {
-    /// Looks at what the commands of all gates, the folders above the workspace and the variables name.
-    pub(crate) fn look(run: &Path, workspace: &Path, commands: &[String]) -> Self {
-        let before = look_at(places(commands, workspace), &skipped(run, workspace));
-        Self { run: run.to_owned(), before }
+    /// Looks at what the commands of all gates, the texts of the workspace that they run, the folders above the workspace
+    /// and the variables name.
+    pub(crate) fn look(run: &Path, workspace: &Path, commands: &[String], texts: &[GateText]) -> Self {
+        let at = SystemTime::now();
+        let before = look_at(places(commands, texts, workspace), &skipped(run, workspace), None);
+        Self { run: run.to_owned(), before, at }
     }
 
-    /// Looks again after the gate, and writes the record. Its hash; empty where nothing was there.
-    pub(crate) fn finish(self, workspace: &Path) -> io::Result<String> {
-        let after = look_at(self.before.places.clone(), &skipped(&self.run, workspace));
-        let record = steady(self.before, after);
+    /// Looks again after the gate, also at what these texts name, and writes the record. Its hash; empty where nothing was
+    /// there.
+    pub(crate) fn finish(self, workspace: &Path, texts: &[GateText]) -> io::Result<String> {
+        let after = look_at(self.before.places.clone(), &skipped(&self.run, workspace), None);
+        let mut record = merge_looks(self.before, after);
+        record.add_late(named_by_texts(texts, workspace), self.at);
         if record.is_bare() {
             return Ok(String::new());
         }
         let text = serde_json::to_vec(&record)?;
         let hash = hex(&Sha256::digest(&text));
-        let path = file_of(&self.run, &hash);
-        if fs::read(&path).is_ok_and(|there| there == text) {
-            return Ok(hash);
+        if read_hashed(&file_of(&self.run, &hash), &hash, RECORD_BYTES_MAX) == HashedFile::Other
+            || !file_of(&self.run, &hash).exists()
+        {
+            write_hashed(&self.run, ".outside-new", &file_name(&hash), &text)?;
         }
-        let new = self.run.join(".outside-new");
-        let mut to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        to.write_all(&text)?;
-        // The journal will have its hash: after a power cut it must be there.
-        to.sync_data()?;
-        fs::rename(new, path)?;
-        File::open(&self.run)?.sync_all()?;
         Ok(hash)
     }
 }
 
+fn file_name(hash: &str) -> String {
+    format!("{FILE}{}", hash.get(..HASH_IN_NAME).unwrap_or(hash))
+}
+
 fn file_of(run: &Path, hash: &str) -> PathBuf {
-    run.join(format!("{FILE}{}", hash.get(..HASH_IN_NAME).unwrap_or(hash)))
+    run.join(file_name(hash))
 }
 
 /// What is not as it was before the agent worked, a bounded number: first what decides.
@@ -145,12 +205,13 @@ pub(crate) fn changes(run: &Path, state: &RunState, workspace: &Path) -> Vec<Out
             return vec![OutsideChange { path, by: OutsideBy::Command, what: OutsideWhat::NoRecord }];
         };
         merged = Some(match merged {
-            Some(before) => steady(before, record),
+            Some(before) => merge_looks(before, record),
             None => record,
         });
     }
-    let Some(then) = merged else { return Vec::new() };
-    let mut found = changes_since(&then, look_at(then.places.clone(), &skipped(run, workspace)));
+    let Some(then) = merged.map(OutsideRecord::whole) else { return Vec::new() };
+    let now = look_at(then.places.clone(), &skipped(run, workspace), then.built.as_ref());
+    let mut found = changes_since(&then, now);
     found.sort_by_key(|change| (!change.decides(), change.by));
     found.truncate(CHANGES_MAX);
     found
@@ -167,17 +228,28 @@ fn changes_since(then: &OutsideRecord, mut now: OutsideRecord) -> Vec<OutsideCha
 }
 
 /// Two looks as one record: what differs between them says nothing.
-fn steady(one: OutsideRecord, other: OutsideRecord) -> OutsideRecord {
+fn merge_looks(one: OutsideRecord, other: OutsideRecord) -> OutsideRecord {
     let mut unsteady: BTreeSet<String> = one.unsteady.union(&other.unsteady).cloned().collect();
     for (path, digest) in one.files.iter().chain(&other.files) {
         if one.files.get(path) != Some(digest) || other.files.get(path) != Some(digest) {
             unsteady.insert(path.clone());
         }
     }
+    for (path, digest) in &one.late {
+        if other.late.get(path).is_some_and(|other| other != digest) {
+            unsteady.insert(path.clone());
+        }
+    }
     let mut record = one;
     record.files.retain(|path, _| !unsteady.contains(path));
+    record.late.extend(other.late);
     record.there.extend(other.there);
     record.is_cut |= other.is_cut;
+    record.cut.extend(other.cut);
+    record.built = match (record.built, other.built) {
+        (Some(one), Some(other)) => Some(one.union(&other).cloned().collect()),
+        (None, _) | (_, None) => None,
+    };
     for place in other.places {
         if !record.places.contains(&place) {
             record.places.push(place);
@@ -195,10 +267,11 @@ fn compared(then: &OutsideRecord, now: &OutsideRecord) -> Vec<OutsideChange> {
         let what = match (then.files.get(path), now.files.get(path)) {
             (Some(before), Some(after)) if before == after => continue,
             (None, _) if then.is_cut || then.unsteady.contains(path) => continue,
+            (None, _) if then.cut.contains(&place.path) && !is_tool_file(Path::new(path)) => continue,
             (Some(_), Some(_)) => OutsideWhat::Changed,
             (Some(_), None) => OutsideWhat::Removed,
             (None, _) if then.there.contains(&place.path) => OutsideWhat::New,
-            (None, _) => OutsideWhat::Made,
+            (None, _) => OutsideWhat::NewPlace,
         };
         found.push(OutsideChange { path: shown(path), by: place.by, what });
     }
@@ -221,9 +294,9 @@ fn skipped(run: &Path, workspace: &Path) -> Vec<PathBuf> {
 }
 
 /// The places, those that a command names first: the first that holds a file says why it is looked at.
-fn places(commands: &[String], workspace: &Path) -> Vec<Place> {
+fn places(commands: &[String], texts: &[GateText], workspace: &Path) -> Vec<Place> {
     let Some(here) = workspace.to_str() else { return Vec::new() };
-    let home = std::env::var("HOME").ok().filter(|home| home.starts_with('/'));
+    let home = home();
     let mut found: Vec<Place> = Vec::new();
     let add = |found: &mut Vec<Place>, path: String, by: OutsideBy| {
         if found.iter().all(|known| known.path != path) {
@@ -235,7 +308,9 @@ fn places(commands: &[String], workspace: &Path) -> Vec<Place> {
             add(&mut found, path, OutsideBy::Command);
         }
     }
-    for path in by_scripts(&found, here, home.as_deref()) {
+    let named: Vec<String> = found.iter().map(|place| place.path.clone()).collect();
+    let by_texts = named_by_texts(texts, workspace);
+    for path in by_texts.into_iter().chain(by_scripts(named, here, home.as_deref())) {
         add(&mut found, path, OutsideBy::Command);
     }
     for folder in commands.iter().flat_map(|command| python_folders(command, workspace)) {
@@ -253,18 +328,52 @@ fn places(commands: &[String], workspace: &Path) -> Vec<Place> {
     found
 }
 
-/// What the scripts among these places read or run outside of the workspace, and what those do.
-fn by_scripts(places: &[Place], workspace: &str, home: Option<&str>) -> Vec<String> {
-    let mut all: Vec<String> = places.iter().map(|place| place.path.clone()).collect();
+/// What these texts of the workspace read or run outside of it, and what those scripts do. Only what is there: a script
+/// may name what it makes.
+fn named_by_texts(texts: &[GateText], workspace: &Path) -> Vec<String> {
+    let Some(here) = workspace.to_str() else { return Vec::new() };
+    let home = home();
+    let below = |folder: &str| format!("{here}/{folder}").trim_end_matches('/').to_owned();
+    let mut named: Vec<String> = Vec::new();
+    for text in texts {
+        let own = below(text.path.rsplit_once('/').map_or("", |(folder, _)| folder));
+        for folder in &text.folders {
+            let paths = named_by_script(&text.text, &own, &below(folder), here, home.as_deref());
+            named.extend(paths.into_iter().filter(counts).map(|named| named.path));
+        }
+    }
+    named.truncate(SCRIPTS_MAX);
+    let further = by_scripts(named.clone(), here, home.as_deref());
+    named.into_iter().chain(further).collect()
+}
+
+fn home() -> Option<String> {
+    std::env::var("HOME").ok().filter(|home| home.starts_with('/'))
+}
+
+/// Whether a path that a script names is looked at.
+fn counts(named: &ScriptPath) -> bool {
+    Path::new(&named.path).is_file() || named.is_judged && Path::new(&named.path).is_dir()
+}
+
+/// What the scripts among these paths read or run outside of the workspace, and what those do.
+fn by_scripts(mut all: Vec<String>, workspace: &str, home: Option<&str>) -> Vec<String> {
     let (first, mut at) = (all.len(), 0);
     while let Some(path) = all.get(at).cloned() {
         at += 1;
-        let Some(text) = script_text(Path::new(&path)) else { continue };
+        // Of a folder the file that make reads there.
+        let made_by = MAKER_FILES.iter().map(|name| format!("{path}/{name}"));
+        let mut files = std::iter::once(path.clone()).chain(made_by);
+        let Some((path, text)) = files.find_map(|file| Some((file.clone(), script_text(Path::new(&file))?))) else {
+            continue;
+        };
         let folder = path.rsplit_once('/').map_or("/", |(folder, _)| folder);
-        for named in named_by_script(&text, folder, workspace, home) {
-            // A script may name whole folders for other reasons; of these only what it names in them counts.
-            if all.len() < SCRIPTS_MAX && !all.contains(&named) && Path::new(&named).is_file() {
-                all.push(named);
+        for started in [folder, workspace] {
+            let found = named_by_script(&text, folder, started, workspace, home).into_iter().filter(counts);
+            for named in found {
+                if all.len() < SCRIPTS_MAX && !all.contains(&named.path) {
+                    all.push(named.path);
+                }
             }
         }
     }
@@ -288,7 +397,9 @@ fn python_folders(command: &str, workspace: &Path) -> Vec<PathBuf> {
             prefixes.extend(file.parent().and_then(Path::parent).map(Path::to_owned));
         }
     }
-    prefixes.extend(std::env::var_os("PYTHONUSERBASE").map(PathBuf::from).filter(|_| !prefixes.is_empty()));
+    let user = std::env::var_os("PYTHONUSERBASE").map(PathBuf::from);
+    let user = user.or_else(|| home().map(|home| Path::new(&home).join(".local")));
+    prefixes.extend(user.filter(|_| !prefixes.is_empty()));
     let libraries = prefixes.iter().flat_map(|prefix| [prefix.join("lib"), prefix.join("local/lib")]);
     let is_python = |entry: &fs::DirEntry| entry.file_name().as_bytes().starts_with(b"python3");
     let pythons = libraries.flat_map(|library| {
@@ -320,12 +431,18 @@ struct Looking<'a> {
     record: OutsideRecord,
     bytes_left: u64,
     skipped: &'a [PathBuf],
+    /// The folders that a build had made before the agent worked; none where it does not work yet.
+    built: Option<&'a BTreeSet<String>>,
+    /// The place that is looked at now.
+    place: String,
 }
 
-fn look_at(places: Vec<Place>, skipped: &[PathBuf]) -> OutsideRecord {
-    let mut looking = Looking { record: OutsideRecord::default(), bytes_left: BYTES_ALL, skipped };
+fn look_at(places: Vec<Place>, skipped: &[PathBuf], built: Option<&BTreeSet<String>>) -> OutsideRecord {
+    let record = OutsideRecord { built: Some(BTreeSet::new()), ..OutsideRecord::default() };
+    let mut looking = Looking { record, bytes_left: BYTES_ALL, skipped, built, place: String::new() };
     for place in &places {
         let path = path_of(&place.path);
+        looking.place.clone_from(&place.path);
         if path.symlink_metadata().is_ok() {
             looking.record.there.insert(place.path.clone());
         }
@@ -338,15 +455,27 @@ fn look_at(places: Vec<Place>, skipped: &[PathBuf]) -> OutsideRecord {
     OutsideRecord { places, ..looking.record }
 }
 
-/// The names in a folder, in their order; none where there are too many.
-fn names_in(folder: &Path) -> Option<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(NAMES_MAX + 1);
-    let mut names: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    names.sort();
-    (names.len() <= NAMES_MAX).then_some(names)
+/// Whether tools read a file by its name.
+fn is_tool_file(path: &Path) -> bool {
+    let name = name_of(path);
+    let in_folder = || ABOVE_IN_FOLDERS.iter().any(|below| path.ends_with(below));
+    is_read_above(&name) || is_read_by_python(&name) || in_folder()
 }
 
-/// A digest of where a link leads, and of the size and the beginning of a file; and how many bytes were read.
+/// The names in a folder, in their order; of too many, those of files that tools read by their names.
+fn names_in(folder: &Path) -> (Vec<PathBuf>, bool) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(NAMES_READ_MAX);
+    let mut names: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    let is_cut = names.len() > NAMES_MAX;
+    if is_cut {
+        names.retain(|path| is_tool_file(path));
+    }
+    names.sort();
+    (names, is_cut)
+}
+
+/// A digest of where a link leads, and of the size and the content of a file; and how many bytes were read. Of a long file
+/// its beginning and its end.
 fn digest_of(path: &Path) -> Option<(String, u64)> {
     let mut hash = Sha256::new();
     if let Ok(leads) = fs::read_link(path) {
@@ -362,14 +491,39 @@ fn digest_of(path: &Path) -> Option<(String, u64)> {
     let mut bytes = Vec::new();
     if found.is_file() {
         hash.update(found.len().to_le_bytes());
-        File::open(path).ok().map(|file| file.take(BYTES_MAX).read_to_end(&mut bytes));
+        read_ends(path, found.len(), &mut bytes).ok();
         hash.update(&bytes);
     }
     Some((hex(&hash.finalize()), u64::try_from(bytes.len()).unwrap_or(u64::MAX)))
 }
 
+fn read_ends(path: &Path, len: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    if len <= BYTES_MAX {
+        file.take(BYTES_MAX).read_to_end(bytes)?;
+        return Ok(());
+    }
+    file.by_ref().take(BYTES_MAX / 2).read_to_end(bytes)?;
+    file.seek(SeekFrom::Start(len - BYTES_MAX / 2))?;
+    file.take(BYTES_MAX / 2).read_to_end(bytes)?;
+    Ok(())
+}
+
+/// When the content or the properties of a file changed last.
+fn changed_at(found: &fs::Metadata) -> SystemTime {
+    let seconds = u64::try_from(found.ctime()).unwrap_or_default();
+    let nanos = u32::try_from(found.ctime_nsec()).unwrap_or_default();
+    UNIX_EPOCH + Duration::new(seconds, nanos)
+}
+
 fn name_of(path: &Path) -> String {
     path.file_name().map(|name| escape_path(name.as_bytes())).unwrap_or_default()
+}
+
+/// Whether a path leads into a folder, whatever it is called.
+fn is_within(path: &Path, folder: &Path) -> bool {
+    let (path, folder) = (path.canonicalize().ok(), folder.canonicalize().ok());
+    path.zip(folder).is_some_and(|(path, folder)| path.starts_with(folder))
 }
 
 impl Looking<'_> {
@@ -384,12 +538,20 @@ impl Looking<'_> {
         if !found.is_dir() {
             return self.file(path);
         }
-        let names = self.names(path);
-        // A folder of a build changes with every source.
-        if names.iter().any(|name| is_build_mark(&name_of(name))) {
+        // The workspace by another path.
+        if depth == 0 && self.skipped.iter().any(|skipped| is_within(path, skipped)) {
             return;
         }
-        for below in names.iter().filter(|name| is_looked_at(&name_of(name))) {
+        let names = self.names(path);
+        // A folder of a build changes with every source. A mark that came later may be there to hide the folder.
+        let folder = escape_path(path.as_os_str().as_bytes());
+        let is_marked = || names.iter().any(|name| is_build_mark(&name_of(name)));
+        if self.built.map_or_else(is_marked, |built| built.contains(&folder)) {
+            self.record.built.get_or_insert_default().insert(folder);
+            return;
+        }
+        let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        for below in names.iter().filter(|path| is_looked_at(&name_of(path), is_folder(path))) {
             self.all(below, depth + 1);
         }
     }
@@ -397,7 +559,7 @@ impl Looking<'_> {
     /// Files of a folder above the workspace that tools read.
     fn above(&mut self, folder: &Path) {
         let named = self.names(folder).into_iter().filter(|path| is_read_above(&name_of(path)));
-        for path in named.chain(ABOVE_BELOW.iter().map(|below| folder.join(below))) {
+        for path in named.chain(ABOVE_IN_FOLDERS.iter().map(|below| folder.join(below))) {
             self.file(&path);
         }
     }
@@ -419,8 +581,11 @@ impl Looking<'_> {
         if self.record.files.contains_key(&name) {
             return;
         }
-        if self.record.files.len() >= FILES_MAX || self.bytes_left == 0 {
-            self.record.is_cut = true;
+        let max = if is_tool_file(path) { FILES_MAX + TOOL_FILES_MAX } else { FILES_MAX };
+        if self.record.files.len() >= max || self.bytes_left == 0 {
+            if path.symlink_metadata().is_ok() {
+                self.record.cut.insert(self.place.clone());
+            }
             return;
         }
         if let Some((digest, bytes)) = digest_of(path) {
@@ -430,9 +595,11 @@ impl Looking<'_> {
     }
 
     fn names(&mut self, folder: &Path) -> Vec<PathBuf> {
-        let names = names_in(folder);
-        self.record.is_cut |= names.is_none();
-        names.unwrap_or_default()
+        let (names, is_cut) = names_in(folder);
+        if is_cut {
+            self.record.cut.insert(self.place.clone());
+        }
+        names
     }
 }
 
@@ -467,7 +634,7 @@ mod tests {
 
         fn look(&self) -> OutsideRecord {
             let (run, workspace) = (self.root.join("home/runs/one"), self.root.join("work"));
-            OutsideBefore::look(&run, &workspace, std::slice::from_ref(&self.command)).before
+            OutsideBefore::look(&run, &workspace, std::slice::from_ref(&self.command), &[]).before
         }
 
         /// The changes since a look, each with whether it decides.
@@ -476,7 +643,9 @@ mod tests {
             let words = |change: &OutsideChange| {
                 format!("{}{}", if change.decides() { "! " } else { "" }, change.words().replace(&root, ""))
             };
-            changes_since(then, self.look()).iter().map(words).collect()
+            let (run, workspace) = (self.root.join("home/runs/one"), self.root.join("work"));
+            let now = look_at(then.places.clone(), &skipped(&run, &workspace), then.built.as_ref());
+            changes_since(then, now).iter().map(words).collect()
         }
     }
 
@@ -524,7 +693,7 @@ mod tests {
         let before = scene.look();
         scene.write("ci/last.txt", "2");
         scene.write("ci/built", "x");
-        let then = steady(before, scene.look());
+        let then = merge_looks(before, scene.look());
         scene.write("ci/last.txt", "3");
         scene.write("ci/built", "y");
         assert_eq!(scene.since(&then), Vec::<String>::new());
@@ -551,10 +720,57 @@ mod tests {
         }
         scene.write("spec/z.py", "1");
         let then = scene.look();
-        assert!(then.is_cut && then.files.len() == FILES_MAX);
+        assert_eq!(then.cut.iter().map(|cut| cut.rsplit('/').next().unwrap()).collect::<Vec<_>>(), ["spec"]);
         scene.write("spec/a.py", "2");
         scene.write("spec/aa.py", "2");
-        assert_eq!(scene.since(&then), ["! spec/a.py (changed)"]);
+        scene.write("spec/conftest.py", "2");
+        // A place that was not cut is compared whole.
+        scene.write("pytest.ini", "2");
+        assert_eq!(scene.since(&then), ["pytest.ini (new)", "! spec/a.py (changed)", "! spec/conftest.py (new)"]);
+    }
+
+    #[test]
+    fn neither_a_mark_of_a_build_nor_many_files_hide_what_is_new_there() {
+        let hide: [&dyn Fn(&Scene); 2] = [&|scene| scene.write("spec/CACHEDIR.TAG", ""), &|scene| {
+            (0..=NAMES_MAX).for_each(|number| scene.write(&format!("spec/a{number}"), ""))
+        }];
+        for hide in hide {
+            let scene = Scene::new("pytest ../spec", &[("spec/test_a.py", "1")]);
+            let then = scene.look();
+            scene.write("spec/conftest.py", "2");
+            hide(&scene);
+            let found = scene.since(&then);
+            assert!(found.contains(&"! spec/conftest.py (new)".to_owned()), "{:?}", found.first());
+        }
+    }
+
+    #[test]
+    fn a_change_far_behind_the_beginning_of_a_long_file_is_found() {
+        let scene = Scene::new("sh ../check.sh", &[("check.sh", &"#\n".repeat(9 << 20))]);
+        let then = scene.look();
+        scene.write("check.sh", &format!("{}!\n", "#\n".repeat((9 << 20) - 1)));
+        assert_eq!(scene.since(&then), ["! check.sh (changed)"]);
+    }
+
+    #[test]
+    fn the_workspace_by_another_path_does_not_lie_outside() {
+        let scene = Scene::new("cd ../link && pytest", &[("work/a.py", "1")]);
+        std::os::unix::fs::symlink(scene.root.join("work"), scene.root.join("link")).unwrap();
+        let then = scene.look();
+        scene.write("work/a.py", "2");
+        scene.write("work/conftest.py", "2");
+        assert_eq!(scene.since(&then), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_the_makefile_of_a_named_folder_runs_is_compared_too() {
+        let files = [("ci/Makefile", "all:\n\tsh ../more/run.sh\n"), ("more/run.sh", "exit 1")];
+        for command in ["make -C ../ci", "/usr/bin/make -C ../ci all", "make -C ../ci CONF=../c.mk"] {
+            let scene = Scene::new(command, &files);
+            let then = scene.look();
+            scene.write("more/run.sh", "exit 0");
+            assert_eq!(scene.since(&then), ["! more/run.sh (changed)"], "{command}");
+        }
     }
 
     #[test]

@@ -2,14 +2,15 @@
 use std::path::{Path, PathBuf};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{NameList, RunState, TestsSeen};
+use loop_core::policy::protect::asks_to_remove_test;
+use loop_core::run::{NameList, RunState, StoredText, TestsSeen};
 use loop_core::test_output::{KnownTests, TestStatus, Tests};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::fs::hex;
 use crate::paths::write_whole;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{RunFolder, read_text};
 
 /// The file beside the output of a gate that holds its tests by name.
 const FILE: &str = "tests";
@@ -32,6 +33,8 @@ pub(crate) struct TestHistory {
     /// The file with all names that were seen so far, and its hash as the journal has it.
     known: PathBuf,
     known_hash: Option<String>,
+    run: RunFolder,
+    task: Option<StoredText>,
 }
 
 /// Why the tests of a try cannot be compared.
@@ -53,6 +56,8 @@ impl TestHistory {
             first: memory.and_then(|memory| memory.first_order()).map(|first| run.gate(0, first)),
             known: run.path.join(KNOWN).join(gate.to_string()),
             known_hash: memory.and_then(|memory| memory.known_tests()).map(str::to_owned),
+            run: run.clone(),
+            task: state.spec.as_ref().map(|spec| spec.goal.clone()),
         }
     }
 
@@ -110,10 +115,19 @@ impl TestHistory {
             seen.failing_since_start = names(failing.map(|(name, _)| name).filter(|name| !failed_first(name)));
         }
         let missing = known.missing(tests);
-        seen.missing = names(missing.exact.iter());
-        seen.missing_without_brackets = names(missing.without_brackets.iter());
+        // The text of the task is read only where it may say something.
+        let task = if missing.exact.is_empty() { String::new() } else { self.task_text() };
+        let is_asked = |name: &&String| asks_to_remove_test(&task, name);
+        seen.asked_away = names(missing.exact.iter().filter(is_asked));
+        seen.missing = names(missing.exact.iter().filter(|name| !is_asked(name)));
+        seen.missing_without_brackets = names(missing.without_brackets.iter().filter(|name| !is_asked(name)));
         seen.all_named = known.is_whole() && tests.names_all();
         Ok(seen)
+    }
+
+    fn task_text(&self) -> String {
+        let Some(task) = &self.task else { return String::new() };
+        read_text(&self.run, task).unwrap_or_else(|_| task.head.clone())
     }
 
     /// The names that were seen so far, as the journal knows them.

@@ -1,11 +1,10 @@
 //! What was there before the first agent of a run began: the ignored files of the workspace by their stamps, and the
 //! settings in HOME by their content. A file in the run's folder; the journal has its hash.
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -19,6 +18,7 @@ use super::tables;
 use super::variables::HomePlaces;
 use crate::checkpoint::{CheckpointContext, LeftOutName, is_made, left_out, rules_of};
 use crate::fs::handle::{open_below, open_file, open_folder, small_file, split};
+use crate::fs::hashed::{HashedFile, read_hashed, write_hashed};
 use crate::fs::hex;
 use crate::fs::walk::{NameKind, walk};
 
@@ -26,6 +26,8 @@ use crate::fs::walk::{NameKind, walk};
 const FILE: &str = "judge-baseline";
 /// The same while it is written.
 const NEW: &str = ".judge-baseline";
+/// A record that is longer was not written here.
+const BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// So many ignored names are recorded. What is beyond counts as changed.
 pub(super) const NAMES_MAX: usize = 300_000;
 /// Limits for recorded contents: number of files, bytes per file, bytes in total.
@@ -106,16 +108,10 @@ pub(crate) fn take(run: &Path, context: &CheckpointContext) -> io::Result<String
     }
     let text = serde_json::to_vec(&baseline)?;
     let hash = hex(&Sha256::digest(&text));
-    if fs::read(run.join(FILE)).is_ok_and(|there| there == text) {
+    if read_hashed(&run.join(FILE), &hash, BYTES_MAX) == HashedFile::Same(text.clone()) {
         return Ok(hash);
     }
-    let new = run.join(NEW);
-    let mut to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    to.write_all(&text)?;
-    // The journal will have its hash: after a power cut it must be there.
-    to.sync_data()?;
-    fs::rename(new, run.join(FILE))?;
-    File::open(run)?.sync_all()?;
+    write_hashed(run, NEW, FILE, &text)?;
     Ok(hash)
 }
 
@@ -130,11 +126,11 @@ pub(crate) fn check(run: &Path, hash: Option<&str>) -> Result<(), BaselineError>
 fn read(run: &Path, hash: Option<&str>) -> Result<Option<Vec<u8>>, BaselineError> {
     let Some(hash) = hash else { return Ok(None) };
     let file = run.join(FILE);
-    let Ok(text) = fs::read(&file) else { return Err(BaselineError::Missing(file)) };
-    if hex(&Sha256::digest(&text)) != hash {
-        return Err(BaselineError::Other(file));
+    match read_hashed(&file, hash, BYTES_MAX) {
+        HashedFile::Same(text) => Ok(Some(text)),
+        HashedFile::Other => Err(BaselineError::Other(file)),
+        HashedFile::Missing => Err(BaselineError::Missing(file)),
     }
-    Ok(Some(text))
 }
 
 impl Baseline {

@@ -164,7 +164,9 @@ fn judge_copy(
         // All gates of the initial tree are compared: most of them fail there.
         JudgedTree::Initial => Ok(report(&copy.run_gates(GateRange::All, signals, &mut |_| {})?)),
         JudgedTree::Final | JudgedTree::Again => {
-            Ok(report(&copy.run_gates(GateRange::UpToFailure, signals, &mut |_| {})?))
+            let ran = copy.run_gates(GateRange::UpToFailure, signals, &mut |_| {})?;
+            let lacks_git = copy.lacks_repository() && ran.iter().any(misses_repository);
+            Ok(if lacks_git { JudgeReport::not_done(NotJudged::NoRepository) } else { report(&ran) })
         }
         JudgedTree::WithoutNewTests => without_new_tests(&context, copy, folder, state, signals),
         JudgedTree::Canary => canary(&context, copy, signals),
@@ -173,6 +175,11 @@ fn judge_copy(
         // An empty report would be a pass.
         JudgedTree::Hidden { .. } => Err(CleanError::Unable("hidden gates are judged elsewhere".to_owned())),
     }
+}
+
+/// Whether a gate failed because git found no repository.
+fn misses_repository(ran: &RanGate) -> bool {
+    ran.run.verdict != Verdict::Pass && ran.run.report.excerpt.contains("not a git repository")
 }
 
 /// The tests of a gate, as far as they are known by name.
@@ -241,11 +248,12 @@ fn without_new_tests(
 ) -> Result<JudgeReport, CleanError> {
     let no_probe = |why: &str| Ok(JudgeReport::not_done(NotJudged::NoProbe { why: why.to_owned() }));
     let Some(new) = new_tests(context) else { return no_probe(NO_NEW_TESTS) };
-    new.remove(context)?;
+    new.take_out(context)?;
     let is_required = |gate: GateIndex| context.gates.iter().any(|required| required.gate == gate);
     let passes = |ran: &[RanGate]| ran.iter().all(|ran| ran.run.verdict == Verdict::Pass);
     let mut ran = copy.run_some(&is_required, GateRange::All, signals, &mut |_| {})?;
     if !passes(&ran) {
+        new.remove_emptied(context)?;
         ran = copy.run_some(&is_required, GateRange::All, signals, &mut |_| {})?;
     }
     let did_not_build = ran.iter().any(|ran| ran.run.verdict != Verdict::Pass && ran.run.report.did_not_build);

@@ -49,7 +49,7 @@ pub(super) fn judge(
     let workspace = path_of(&spec.workspace.path);
     let gates = hidden::known_gates(&home.config, &workspace, known, &run.id).map_err(CleanError::Unable)?;
     let outputs = hidden::empty_folder(run)?;
-    let (ran, place, remarks) = if in_copy {
+    let (ran, place, remarks, swapped) = if in_copy {
         let context = run.checkpoints(spec);
         let of = RunCopies { state, run: &run.path, context: &context, copies: &request.copies };
         let wanted = CleanRequest::of_order(of, run, &request.checkpoint, &outputs);
@@ -59,17 +59,18 @@ pub(super) fn judge(
         }
         let set_up = copy.set_up(signals, &mut |_| {});
         let ran = set_up.and_then(|()| copy.run_hidden(&gates, GateRange::UpToFailure, signals));
-        let (place, mut remarks) = (copy.place(), copy.remarks());
+        let (place, mut remarks, swapped) = (copy.place(), copy.remarks(), copy.programs.changed());
         if let Err(error) = copy.close() {
             remarks.push(Remark::Note(format!("the copy could not be removed: {error}")));
         }
-        (ran?, place, remarks)
+        (ran?, place, remarks, swapped)
     } else {
-        (in_workspace(run, state, &workspace, &gates, signals)?, JudgePlace::Workspace, Vec::new())
+        (in_workspace(run, state, &workspace, &gates, signals)?, JudgePlace::Workspace, Vec::new(), Vec::new())
     };
     let results: Vec<HiddenResult> = ran.iter().map(|ran| ran.result.clone()).collect();
     hidden::store_results(run, &results)?;
-    Ok(JudgeReport { place, remarks, gates: ran.into_iter().map(|ran| ran.judged).collect(), ..JudgeReport::default() })
+    let gates = ran.into_iter().map(|ran| ran.judged).collect();
+    Ok(JudgeReport { place, remarks, swapped, gates, ..JudgeReport::default() })
 }
 
 fn in_workspace(

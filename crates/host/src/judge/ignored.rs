@@ -102,13 +102,14 @@ pub(super) fn copy_ignored(request: &IgnoredRequest<'_>) -> io::Result<IgnoredFi
         if unneeded(&name.path) {
             return false;
         }
+        let is_same = || request.baseline.is_some_and(|known| known.has(request.workspace, &name.path, &name.stat));
         if is_installed(&name.path) {
-            named.extend(tables::dependency_of(&name.path).map(|(_, folder)| folder.to_vec()));
+            // What is as at the start, the agent did not install.
+            let folder = tables::dependency_of(&name.path).filter(|_| !is_same());
+            named.extend(folder.map(|(_, folder)| folder.to_vec()));
             return true;
         }
-        let is_known =
-            |baseline: &Baseline| snapshot.is_none() && baseline.has(request.workspace, &name.path, &name.stat);
-        request.baseline.is_some_and(is_known)
+        snapshot.is_none() && is_same()
     };
     let (wanted, others): (Vec<_>, Vec<_>) = names.partition(|name| is_wanted(name));
     let not_a_change = |path: &[u8]| snapshot.is_some() || unneeded(path);

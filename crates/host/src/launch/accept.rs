@@ -22,7 +22,7 @@ pub fn accept(home: &Home, run: &RunFolder, because: Option<String>) -> Result<O
             .hint("accept it in a terminal of your own"));
     }
     let state = crate::journal::read(&run.path)?.fold();
-    person::check_place(&state, &format!("loop {id} cannot be accepted"))?;
+    person::check_same_pid_namespace(&state, &format!("loop {id} cannot be accepted"))?;
     match state.over.as_ref().map(|over| over.outcome) {
         Some(Outcome::PassedBut) => {}
         Some(Outcome::Verified) => {

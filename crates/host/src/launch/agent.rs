@@ -1,8 +1,10 @@
-//! Questions about the agent that only a start asks, and its further arguments.
-use loop_core::agent::{Permissions, shell_words};
-use loop_core::settings::Values;
+//! Questions and notes about the agent that only a start has, and its further arguments.
+use loop_core::agent::{ADAPTERS, Agent, Permissions, shell_words};
+use loop_core::policy::budget::{money_exact, money_text};
+use loop_core::run::{RunSettings, RunState};
+use loop_core::settings::{Settings, Values};
 
-use super::caller::{LaunchCaller, LaunchQuestion, PersonAnswer};
+use super::caller::{LaunchCaller, LaunchNote, LaunchQuestion, PersonAnswer};
 use crate::refusal::LaunchRefusal;
 
 /// A person is asked before an agent may do anything. Where no person can be asked, the flag is the answer.
@@ -23,4 +25,37 @@ pub(super) fn with_arguments(line: &str, more: &[String]) -> String {
     let more = more.iter().map(|word| shell_words::quoted(word));
     let line = Some(line.to_owned()).filter(|line| !line.is_empty());
     line.into_iter().chain(more).collect::<Vec<_>>().join(" ")
+}
+
+/// What a person should know about the agent before it works.
+pub(super) fn notes(settings: &Settings, agent: &Agent) -> Vec<LaunchNote> {
+    known_program(agent).into_iter().chain(cost_is_not_known(settings, agent)).collect()
+}
+
+/// A known agent that is run as a plain command works with none of what is known about it.
+fn known_program(agent: &Agent) -> Option<LaunchNote> {
+    let Agent::Custom(command) = agent else { return None };
+    let words = shell_words::split(command).ok()?;
+    let program = words.first()?.rsplit('/').next()?;
+    let known = ADAPTERS.iter().find(|known| known.program == program && !known.behind_bridge)?;
+    let name = known.name;
+    Some(LaunchNote::important(format!(
+        "warning: --agent-cmd runs {program} as a plain command: its permissions are not set, so it may refuse to edit \
+         files, and its cost and limits are not read\n  better: --agent {name}"
+    )))
+}
+
+/// A command whose cost is not reported uses a limit of money up by its worst case.
+fn cost_is_not_known(settings: &Settings, agent: &Agent) -> Option<LaunchNote> {
+    let most = settings.caps.cost_micros.filter(|_| matches!(agent, Agent::Custom(_)))?;
+    let state = RunState { settings: RunSettings::new(&settings.resolved), ..RunState::default() };
+    let worst = state.worst_micros(settings);
+    let calls = most.checked_div(worst).map_or(0, |whole| whole + u64::from(most % worst > 0));
+    let calls = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
+    Some(LaunchNote::important(format!(
+        "warning: a custom command reports no cost: each call counts as {} (--worst-cost), so --max-cost {} ends the \
+         loop after {calls}",
+        money_text(worst),
+        money_exact(most)
+    )))
 }

@@ -2,7 +2,7 @@
 //! launch itself neither reads stdin nor prints.
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A question that only a person can answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,7 +30,7 @@ pub enum PersonAnswer {
 }
 
 /// How much a note matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteLevel {
     /// May be left out where the user asked for less output.
@@ -40,7 +40,7 @@ pub enum NoteLevel {
 }
 
 /// Something that a person should know about a launch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchNote {
     pub level: NoteLevel,
     /// One or more lines, without the last line's end.

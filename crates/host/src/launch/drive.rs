@@ -43,6 +43,12 @@ impl ReadyRun {
         state
     }
 
+    /// The state that the journal has: of a resume, how it ended before.
+    #[must_use]
+    pub fn state_before(&self) -> &RunState {
+        &self.held.state
+    }
+
     /// Shows everything that is in the journal already, with the state after each entry.
     pub fn replay_into(&self, take: &mut dyn FnMut(&Entry, &RunState)) {
         let mut state = RunState::default();

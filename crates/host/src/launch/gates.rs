@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use loop_core::policy::promise_warning::{PromiseWarning, promise_warnings};
-use loop_core::policy::protect::{TEST_GLOBS, is_allowed, is_target_file, judging_scripts_at};
+use loop_core::policy::protect::{TEST_GLOBS, is_allowed, is_target_file, judging_scripts_at, with_home};
 use loop_core::run::GuardSpec;
 use loop_core::settings::{GateSpec, JudgeChoice, PROMISE, Settings, keys};
 use loop_core::text;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::caller::LaunchNote;
 use crate::gate;
 use crate::hidden::hidden_gates;
-use crate::paths::Home;
+use crate::paths::{Home, user_home};
 use crate::refusal::LaunchRefusal;
 use crate::settings_files;
 
@@ -158,8 +158,9 @@ pub(super) fn guard(settings: &Settings, workspace: &Path) -> Option<GuardSpec> 
         globs.extend(TEST_GLOBS.iter().map(|glob| (*glob).to_owned()));
     }
     let here = workspace.to_str().unwrap_or_default();
+    let home = user_home().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
     let mut scripts: Vec<String> =
-        settings.gates.iter().flat_map(|gate| judging_scripts_at(&gate.command, here)).collect();
+        settings.gates.iter().flat_map(|gate| judging_scripts_at(&with_home(&gate.command, &home), here)).collect();
     scripts.retain(|script| !is_allowed(&settings.values.guard.allow, script));
     scripts.retain(|script| script.contains(['*', '?']) || workspace.join(script).is_file());
     scripts.sort_unstable();

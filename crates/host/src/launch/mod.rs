@@ -44,7 +44,7 @@ pub use self::disk_limits::records_max;
 pub use self::drive::{DriveRefusal, DrivenRun, ReadyRun, drive};
 pub use self::gates::GateWarning;
 pub use self::leftovers::{end_orphans, end_registered};
-pub use self::offline::{RequestOutcome, carry_out_request, inject};
+pub use self::offline::{RequestOutcome, carry_out_request, inject, set};
 pub use self::resume::{PreparedResume, ResumableRun, ResumeRequest, prepare_resume, reopen};
 pub use self::settings::{own_settings, resolve};
 pub use self::start::{LaunchRequest, Prepared, check_not_claimed, create, prepare};

@@ -1,11 +1,12 @@
 //! A request to a run that has no driver: the run is opened for this one request and does not continue.
 use std::time::Duration;
 
-use loop_core::run::{Answer, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState};
+use loop_core::run::{Answer, Change, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState};
 use loop_core::time::At;
 use loop_core::view::LiveDigest;
 
 use super::caller::LaunchNote;
+use crate::changes::{ChangeForm, RunActivity, check_changes};
 use crate::driver::{DriveError, Reporter, drive};
 use crate::index;
 use crate::paths::{Home, path_of};
@@ -59,6 +60,34 @@ impl RequestOutcome {
 /// # Errors
 /// When a process drives the run, it cannot be resumed, or the text is refused.
 pub fn inject(home: &Home, folder: &RunFolder, text: &str, keep: bool) -> Result<(), LaunchRefusal> {
+    let held = hold_resumable(folder, "there will be no next prompt")?;
+    let injected = requests::injection(&held.folder, &held.state, text, keep).map_err(|why| text_refused(&why))?;
+    let by = "loop inject";
+    let event = Event::Requested { request: Request::Inject(injected), by: by.to_owned() };
+    open(home, held, by, event, &mut RequestReporter { outcome: None, notes: &mut |_| {} })
+}
+
+/// A text that is not taken.
+pub(super) fn text_refused(why: &str) -> LaunchRefusal {
+    LaunchRefusal::wrong("the text cannot be used").because(why.to_owned()).hint("loop inject --help")
+}
+
+/// Changes settings of a run that has no driver: they hold from its next resume on. Returns the changes as they were
+/// recorded, with whole values and what they imply.
+///
+/// # Errors
+/// When a process drives the run, it cannot be resumed, or a change cannot be made.
+pub fn set(home: &Home, folder: &RunFolder, changes: &[Change]) -> Result<Vec<Change>, LaunchRefusal> {
+    let held = hold_resumable(folder, "no setting of it can have an effect")?;
+    let checked = check_changes(changes, &held.state, RunActivity::Stopped, ChangeForm::Pairs)?;
+    let by = "loop set";
+    let event = Event::Requested { request: Request::Set(checked.changes.clone()), by: by.to_owned() };
+    open(home, held, by, event, &mut RequestReporter { outcome: None, notes: &mut |_| {} })?;
+    Ok(checked.changes)
+}
+
+/// Holds a run that has no driver and can be resumed.
+fn hold_resumable(folder: &RunFolder, else_why: &str) -> Result<HeldRun, LaunchRefusal> {
     let held = folder.clone().hold()?;
     let id = &held.folder.id;
     if held.state.spec.is_none() {
@@ -66,14 +95,10 @@ pub fn inject(home: &Home, folder: &RunFolder, text: &str, keep: bool) -> Result
     }
     if !held.state.resumable() {
         return Err(LaunchRefusal::wrong(format!("loop {id} has ended and cannot be resumed"))
-            .because("there will be no next prompt")
+            .because(else_why.to_owned())
             .hint(format!("loop history {id}")));
     }
-    let request = requests::injection(&held.folder, &held.state, text, keep)
-        .map_err(|why| LaunchRefusal::wrong("the text cannot be used").because(why).hint("loop inject --help"))?;
-    let by = "loop inject";
-    let event = Event::Requested { request, by: by.to_owned() };
-    open(home, held, by, event, &mut RequestReporter { outcome: None, notes: &mut |_| {} })
+    Ok(held)
 }
 
 /// Opens a run that has no driver for one request that needs its workspace, and returns the answer.

@@ -2,21 +2,23 @@
 use std::path::PathBuf;
 
 use loop_core::run::{Change, Event, Outcome, RunState};
-use loop_core::settings::{BreakerReset, Settings, keys};
+use loop_core::settings::{BreakerReset, OnQuestion, Settings, keys};
 use loop_core::view::{is_tripped, qualification};
 use serde::{Deserialize, Serialize};
 
 use super::caller::{LaunchCaller, LaunchNote};
 use super::container::{self, LaunchContainer};
 use super::drive::ReadyRun;
+use super::person;
 use super::result_file::ResultFile;
-use super::{checks, gates, worker};
+use super::{checks, gates, offline, worker};
 use crate::changes::{ChangeForm, CheckedChanges, RunActivity, check_changes};
 use crate::guard;
 use crate::hidden::record_of;
 use crate::judge;
 use crate::paths::{Home, path_of};
 use crate::refusal::{LaunchRefusal, RefusalKind};
+use crate::requests;
 use crate::run_folder::{HeldRun, RunFolder, StartLock};
 use crate::workspace::{WorkspaceError, WorkspaceIdentity, claim};
 
@@ -25,6 +27,9 @@ use crate::workspace::{WorkspaceError, WorkspaceIdentity, claim};
 pub struct ResumeRequest {
     /// Settings that change, as typed: a value that begins with `+` is added to the value of now.
     pub changes: Vec<Change>,
+    /// A text for the next prompt.
+    #[serde(default)]
+    pub inject: Option<String>,
     /// Who asks.
     pub by: String,
 }
@@ -47,6 +52,7 @@ pub struct ResumableRun {
     changes: Vec<Change>,
     clear_stop: bool,
     container: Option<LaunchContainer>,
+    inject: Option<String>,
     by: String,
     unattended: bool,
 }
@@ -84,8 +90,8 @@ pub fn prepare_resume(
     let agent = agent.or_else(|| held.state.next_agent(&settings)).filter(|_| workspace.is_dir());
     let checked = agent.map(|agent| container::check(&settings.values.agent, &agent, &workspace, caller));
     let container = checked.transpose()?.flatten();
-    let (by, unattended) = (request.by, !caller.is_attended());
-    let run = ResumableRun { held, workspace, settings, changes, clear_stop, container, by, unattended };
+    let (by, inject, unattended) = (request.by, request.inject, !caller.is_attended());
+    let run = ResumableRun { held, workspace, settings, changes, clear_stop, container, inject, by, unattended };
     Ok(PreparedResume::Run(Box::new(run)))
 }
 
@@ -142,12 +148,15 @@ fn ended(held: &HeldRun) -> Result<PreparedResume, LaunchRefusal> {
 /// # Errors
 /// When another run works in the workspace, it is gone, or the container cannot be begun.
 pub fn reopen(home: &Home, run: ResumableRun, caller: &mut dyn LaunchCaller) -> Result<ReadyRun, LaunchRefusal> {
-    let ResumableRun { held, workspace, settings, changes, clear_stop, container, by, unattended } = run;
+    let ResumableRun { held, workspace, settings, changes, clear_stop, container, inject, by, unattended } = run;
     let Some(spec) = held.state.spec.clone() else {
         return Err(LaunchRefusal::wrong("the loop never began").hint("loop list"));
     };
     let gates = gates::hidden(home, &workspace)?;
     let hidden = record_of(&gates, &path_of(&spec.workspace.path), &spec.id);
+    let note = hidden.as_ref().and_then(|hidden| hidden.note.clone());
+    note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
+    let hidden = hidden.map(|hidden| hidden.gates);
     if hidden.as_ref() != held.state.proving.hidden() {
         let now = gates::count_of(&gates).unwrap_or_else(|| "none".to_owned());
         let before = held.state.proving.hidden().map_or(0, |hidden| hidden.count);
@@ -163,8 +172,19 @@ pub fn reopen(home: &Home, run: ResumableRun, caller: &mut dyn LaunchCaller) -> 
     if let Some(container) = &container {
         container::begin(container, &held.folder)?;
     }
-    let opening = Event::Reopened { by, changes, unattended, hidden };
+    let text = inject.map(|text| requests::injection(&held.folder, &held.state, &text, false));
+    let injected = text.transpose().map_err(|why| offline::text_refused(&why))?;
+    let answers = is_answered(&held.state, injected.is_some());
+    let pid_namespace = person::namespace_of_person(home, &spec.id);
+    let opening = Event::Reopened { by, changes, unattended, hidden, answers, injected, pid_namespace };
     Ok(ReadyRun { held: held.with_claim(claimed), workspace, opening })
+}
+
+/// Whether the resume answers a question of the agent: the run waited for a person, or there is a text for the agent.
+fn is_answered(state: &RunState, with_text: bool) -> bool {
+    let injections = state.prompt.injections();
+    let waited = state.settings.shown().values.agent.on_question != OnQuestion::Decide;
+    state.agent.question().is_some() && (waited || with_text || injections.newest > injections.given)
 }
 
 /// The workspace of a run cannot be changed, so the usual hint would not help.

@@ -97,6 +97,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     if dry_run {
         // A start tells them when it is made: one that is refused says only why.
         warnings.iter().for_each(|warning| caller.note(warning.note()));
+        agent::notes(&setup.settings, &found.agent).into_iter().for_each(|note| caller.note(note));
         gates::note_on_hidden(&hidden, &setup.settings, checkpoints.backend)
             .into_iter()
             .for_each(|note| caller.note(note));
@@ -169,13 +170,19 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     }
     let mut files = LongTexts::new();
     let secret = secrets::declared(&values.agent);
+    if secret.text(&prepared.goal) != prepared.goal {
+        let text = "note: the task holds the value of a secret: the agent gets [redacted …] in its place";
+        caller.note(LaunchNote::important(text));
+    }
     let goal = run_folder::store_text(&secret.text(&prepared.goal), "goal.md", &mut files);
     let numbered = prepared.inject.iter().map(|text| secret.text(text)).zip(1..);
     let inject = numbered
         .map(|(text, number)| run_folder::store_as_file(&text, &format!("inject-{number}.md"), &mut files))
         .collect();
+    let hidden = record_of(&prepared.hidden, &path_of(&prepared.place.path), &id);
+    let hidden_note = hidden.as_ref().and_then(|hidden| hidden.note.clone());
     let spec = RunSpec {
-        hidden: record_of(&prepared.hidden, &path_of(&prepared.place.path), &id),
+        hidden: hidden.map(|hidden| hidden.gates),
         id,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         goal,
@@ -205,8 +212,10 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         caller.note(LaunchNote::progress(text));
     }
     prepared.warnings.iter().for_each(|warning| caller.note(warning.note()));
+    agent::notes(&prepared.settings, &prepared.agent.agent).into_iter().for_each(|note| caller.note(note));
     let on_hidden = gates::note_on_hidden(&prepared.hidden, &prepared.settings, prepared.checkpoints.backend);
     on_hidden.into_iter().for_each(|note| caller.note(note));
+    hidden_note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
     Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened })
 }
 

@@ -65,7 +65,8 @@ pub(super) fn check_breaker(
 /// # Errors
 /// When another process drives it, or its journal cannot be written.
 pub fn close_breaker(home: &Home, run: &RunFolder, session: bool, by: &str) -> Result<(), LaunchRefusal> {
-    person::check_place(&journal::read(&run.path)?.fold(), &format!("the breaker of loop {} is not closed", run.id))?;
+    let state = journal::read(&run.path)?.fold();
+    person::check_no_agent_elsewhere(home, &state, &format!("the breaker of loop {} is not closed", run.id))?;
     let event = Event::Requested { request: Request::Reset { session }, by: by.to_owned() };
     offline::record_request(home, run, by, event)
 }

@@ -88,6 +88,23 @@ pub struct Caller<'a> {
     pub key: &'a str,
 }
 
+/// What the calls of one account reported on one day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportedDay {
+    /// The day, UTC, counted from 1970.
+    pub day: u64,
+    /// The agent's name.
+    pub account: String,
+    /// Calls, and what they reported.
+    pub used: Day,
+}
+
+/// Whether a ledger was ever made here.
+#[must_use]
+pub fn exists(state: &Path) -> bool {
+    state.join(FILE).exists()
+}
+
 /// Why the ledger cannot be used.
 #[derive(Debug, Error)]
 pub enum LedgerError {
@@ -390,6 +407,22 @@ impl Ledger {
         read().map_err(|error| wrong(&self.path, &error))
     }
 
+    /// What the calls since this day (UTC, counted from 1970) reported, by day and account, the newest day first. What a
+    /// call did not report is not in its sums.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn reported_since(&self, day: u64) -> LedgerResult<Vec<ReportedDay>> {
+        let read = || {
+            let mut select = self.connection.prepare_cached(REPORTED)?;
+            let days = select.query_map([signed(day)], |row| {
+                Ok(ReportedDay { day: unsigned(row.get(5)?), account: row.get(0)?, used: sums(row)? })
+            })?;
+            days.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|error| wrong(&self.path, &error))
+    }
+
     /// Forgets calls that are older than a hundred days. Writing does that by itself now and then.
     ///
     /// # Errors
@@ -553,6 +586,10 @@ fn hour(change: &Transaction<'_>, key: &str, now: At) -> rusqlite::Result<(Vec<A
 
 /// The columns of [`sums`].
 const SUMS: &str = "count(*), sum(cost_micros), sum(tokens), sum(1 - told)";
+
+/// The same of what was reported, and the day.
+const REPORTED: &str = "SELECT account, count(*), sum(cost_micros * told), sum(tokens * told), sum(1 - told), day
+    FROM calls WHERE day >= ?1 GROUP BY day, account ORDER BY day DESC, account";
 
 /// What a group of calls used; its second column is the first of [`SUMS`].
 fn sums(row: &rusqlite::Row<'_>) -> rusqlite::Result<Day> {

@@ -20,7 +20,7 @@ mod transcript;
 pub(crate) use contain::same_user;
 pub use contain::{Containment, Mode, is_supervised, run_if_asked, try_out};
 pub use follow::{Follower, Piece};
-pub use proc::{check_proc, descendants, identity, lists_children};
+pub use proc::{check_proc, descendants, identity, is_suspended, lists_children};
 pub use silence::Silence;
 pub(crate) use sweep::end_with_mark;
 pub use sweep::{

@@ -44,6 +44,12 @@ pub fn identity(pid: i32) -> Option<ProcessId> {
     stat(pid).map(|stat| ProcessId { pid, start_ticks: stat.start_ticks })
 }
 
+/// Whether a process is stopped, as by Ctrl-Z: it can neither work nor answer.
+#[must_use]
+pub fn is_suspended(pid: u32) -> bool {
+    i32::try_from(pid).ok().and_then(stat).is_some_and(|stat| matches!(stat.state, 'T' | 't'))
+}
+
 pub(super) fn parent(pid: i32) -> Option<i32> {
     stat(pid).map(|stat| stat.parent)
 }

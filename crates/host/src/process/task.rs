@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use loop_core::agent::{Redactor, Secrets};
 use loop_core::run::{Ended, Output, ProcessId};
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::contain::{Ask, Begun, Command, Containment, Report};
 use super::proc::ticks;
@@ -22,6 +22,8 @@ use crate::paths::shell;
 const LOST_AFTER: Duration = Duration::from_secs(17);
 /// How long an order may take to end when its answer is not needed.
 const DROP_TAKES_MAX: Duration = Duration::from_secs(5);
+/// What a pipe for stdout takes: the most that a user may ask for by default.
+const PIPE_BYTES: usize = 1024 * 1024;
 /// The rest in two pipes, of a mebibyte each at most, is read in so many turns.
 const LAST_READS_MAX: u32 = 17;
 /// The most that is read before others get their turn.
@@ -143,6 +145,8 @@ impl Task {
         };
         let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        // Programs on Node lose at their end what the pipe does not take. Without the right to it, the usual size stays.
+        fcntl_setpipe_size(&stdout, PIPE_BYTES).ok();
         let command = Command {
             file: match spec.argv.first().map_or("", String::as_str) {
                 "sh" => shell(&spec.folder),

@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use loop_core::policy::protect::{TEST_GLOBS, is_test_path, scripts_in};
+use loop_core::policy::protect::{TEST_GLOBS, is_test_path, judging_scripts_at};
 use loop_core::settings::Values;
 use loop_host::checkpoint::CheckpointContext;
 use loop_host::checkpoint::user_git::GitUser;
@@ -158,7 +158,7 @@ fn the_script_files_of_a_gate_are_protected_and_what_it_reads_or_builds_is_not()
     symlink("check.sh", ground.work("linked")).unwrap();
     symlink("ci", ground.work("ci-link")).unwrap();
     symlink(ground.scratch.path().join("canary/tests/a.py"), ground.work("outside.sh")).unwrap();
-    let scripts = scripts_in("sh check.sh && ./app; grep -q done notes.txt; sh ci; sh missing.sh");
+    let scripts = judging_scripts_at("sh check.sh && ./app; grep -q done notes.txt; sh ci; sh missing.sh", "");
     let scripts: Vec<&str> = scripts.iter().map(String::as_str).collect();
     assert_eq!(paths(&ground.take(&[], &scripts).0), ["check.sh"]);
     fs::remove_dir_all(ground.scratch.path().join("run/guard")).unwrap();

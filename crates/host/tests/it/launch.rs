@@ -119,6 +119,7 @@ fn an_agent_that_is_not_there_is_refused_with_what_why_and_hint() {
     assert_eq!(value["what"], "--agent: there is no agent \"mini\"");
     assert!(value["why"][0].as_str().unwrap().starts_with("there are "), "{value}");
     assert_eq!(value["hints"], json!(["did you mean mine?"]));
+    assert_eq!(serde_json::from_value::<LaunchRefusal>(value).unwrap(), refusal, "a client reads back what was sent");
     assert!(!user.home.state.exists(), "nothing was made");
 }
 
@@ -189,7 +190,7 @@ fn resume_and_set_have_one_rule_about_limits_that_are_used_up() {
     let driven = user.run(&["agent_cmd=true", "promise=false", "max_iterations=2", "min_iteration_duration=none"]);
     assert_eq!((driven.state.iterations_done(), driven.exit_code()), (2, 1));
     let resume = |pair: &str| {
-        let request = ResumeRequest { changes: change(pair), by: "a test".to_owned() };
+        let request = ResumeRequest { changes: change(pair), inject: None, by: "a test".to_owned() };
         launch::prepare_resume(driven.folder.clone(), request, &mut LaunchAnswers::default())
     };
     let refusal = resume("max_iterations=2").unwrap_err();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loop_core::settings::Values;
 use loop_host::checkpoint::user_git::GitUser;
-use loop_host::checkpoint::{Checkpoint, CheckpointContext, RunCheckpoints, Store};
+use loop_host::checkpoint::{Checkpoint, CheckpointContext, RollbackRequest, RunCheckpoints, Store};
 
 /// A tiny generator, so that a failing seed can be run again.
 struct Seed(u64);
@@ -108,7 +108,8 @@ fn many_checkpoints_are_few_packs_and_each_can_still_be_gone_back_to() {
     let packs = fs::read_dir(scratch.path().join("many/objects/pack")).unwrap().count();
     assert!(packs < 300, "{packs} files for 300 checkpoints");
     for round in [1, 128, 129, 130, 256, 300] {
-        keeper.roll_back(&format!("iter-{round:03}"), &format!("undo-{round}"), false).unwrap();
+        let (to, undo) = (format!("iter-{round:03}"), format!("undo-{round}"));
+        keeper.roll_back(&RollbackRequest { to: &to, undo: &undo, git: false, paths: &[] }).unwrap();
         assert_eq!(fs::read_to_string(work.join("file")).unwrap(), format!("{round}"));
     }
     let fsck = std::process::Command::new("git")
@@ -118,4 +119,29 @@ fn many_checkpoints_are_few_packs_and_each_can_still_be_gone_back_to() {
         .output()
         .unwrap();
     assert!(fsck.status.success(), "{}", String::from_utf8_lossy(&fsck.stderr));
+}
+
+#[test]
+fn a_small_ignored_file_changes_neither_the_tree_nor_what_is_measured() {
+    let scratch = loop_testkit::folder_in_memory();
+    let work = scratch.path().join("work");
+    fs::create_dir_all(work.join(".git")).unwrap();
+    fs::write(work.join(".gitignore"), ".env\n").unwrap();
+    fs::write(work.join("a"), "1\n").unwrap();
+    let mut keeper = keeper(scratch.path(), "run");
+    let bare = keeper.take("bare", None).unwrap();
+    fs::write(work.join(".env"), "S=1\n").unwrap();
+    let first = keeper.take("first", Some("bare")).unwrap();
+    fs::write(work.join(".env"), "S=2\n").unwrap();
+    let second = keeper.take("second", Some("first")).unwrap();
+    assert_eq!((&first.tree, &second.tree), (&bare.tree, &bare.tree));
+    assert_ne!(first.id, second.id);
+    let measured = keeper.measure(Some("bare"), "second").unwrap();
+    assert_eq!((measured.changes.unwrap().files, measured.names), (0, Vec::<String>::new()));
+    let taken = keeper.take_if_changed("after", Some("second")).unwrap();
+    assert_eq!(taken.checkpoint, None, "an ignored file alone is no other state");
+    for (to, content) in [("first", "S=1\n"), ("second", "S=2\n"), ("bare", "S=2\n")] {
+        keeper.roll_back(&RollbackRequest { to, undo: &format!("undo-{to}"), git: false, paths: &[] }).unwrap();
+        assert_eq!(fs::read_to_string(work.join(".env")).unwrap(), content, "{to}");
+    }
 }

@@ -75,7 +75,7 @@ fn has(tool: &Offered, property: &str) -> bool {
 }
 
 fn shell(command: &str, offered: &[Offered]) -> Option<Calling> {
-    let plain = ["Bash", "bash", "shell_command", "run_shell_command", "execute_command"];
+    let plain = ["Bash", "bash", "shell_command", "run_shell_command", "execute_command", "run_terminal_command"];
     if let Some(tool) = plain.iter().find_map(|name| find(name, offered)) {
         let mut arguments = json!({"command": command});
         if has(tool, "description") {
@@ -92,7 +92,10 @@ fn shell(command: &str, offered: &[Offered]) -> Option<Calling> {
     if find("run_commands", offered).is_some() {
         return Some(json_call("run_commands", json!({"commands": [command]})));
     }
-    if find("shell", offered).is_some() {
+    if let Some(tool) = find("shell", offered) {
+        if tool.properties["command"]["type"] == "string" {
+            return Some(json_call("shell", json!({"command": command})));
+        }
         return Some(json_call("shell", json!({"command": ["bash", "-lc", command]})));
     }
     let code = format!(
@@ -109,9 +112,13 @@ fn write(path: &str, text: &str, offered: &[Offered], folder: Option<&Path>) -> 
         ("write", "filePath", "content"),
         ("write_file", "file_path", "content"),
         ("write_to_file", "path", "content"),
+        ("create", "path", "file_text"),
     ];
-    if let Some((name, place, content)) = plain.into_iter().find(|(name, ..)| find(name, offered).is_some()) {
-        return Some(json_call(name, json!({place: whole, content: text})));
+    let known = plain.into_iter().find_map(|(name, place, content)| Some((find(name, offered)?, place, content)));
+    if let Some((tool, place, content)) = known {
+        // Programs share the names of tools, not those of their arguments.
+        let place = [place, "file_path", "path"].into_iter().find(|place| has(tool, place)).unwrap_or(place);
+        return Some(json_call(&tool.name, json!({place: whole, content: text})));
     }
     if let Some(tool) = find("editor", offered) {
         let arguments = if has(tool, "new_text") {

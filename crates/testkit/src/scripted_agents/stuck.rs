@@ -7,6 +7,8 @@ const fn does(does: &'static str) -> Turn {
     Turn { does, ..IDLE }
 }
 
+/// The same error, with other numbers in it each time.
+const FAILS: Ends = Ends::Fails("tool failed: error[E0425] at src/parse.rs:{n}3:7 (thread 91{n}, 0.{n}2 s)");
 /// The same words, whatever it does.
 const SAME: &str = "I improved the handling of the input.";
 const LONG: &str = include_str!("long.txt");
@@ -79,13 +81,18 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        // Its program fails, and nothing comes of it.
         name: "same-failure",
-        turns: &[Turn {
-            does: "echo \"try $N\" >> src/code.txt",
-            ends: Ends::Fails("tool failed: error[E0425] at src/parse.rs:{n}3:7 (thread 91{n}, 0.{n}2 s)"),
-            ..WORKS
-        }],
-        ideal: tripped("same_error", 5),
+        turns: &[Turn { does: "true", ends: FAILS, ..WORKS }],
+        ideal: unable(3),
+        ..BASE
+    },
+    Behaviour {
+        // Its program fails in the same way, but each iteration leaves some work: that is not stuck.
+        name: "same-failure-with-work",
+        arguments: &["-n", "7"],
+        turns: &[Turn { does: "echo \"try $N\" >> src/code.txt", ends: FAILS, ..WORKS }],
+        ideal: exhausted("iteration_limit", 7),
         ..BASE
     },
     Behaviour {

@@ -3,3 +3,4 @@
 mod model;
 mod opencode;
 mod programs;
+mod readings;

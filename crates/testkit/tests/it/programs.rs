@@ -79,6 +79,18 @@ fn opencode_understands_it_in_all_three_apis() {
 }
 
 #[test]
+fn copilot_understands_it() {
+    let arguments =
+        ["--output-format", "json", "--allow-all-tools", "--allow-all-paths", "--no-ask-user", "--log-level", "none"];
+    whole_turn(RealAgent::Copilot, Api::Chat, &arguments);
+}
+
+#[test]
+fn pi_understands_it() {
+    whole_turn(RealAgent::Pi, Api::Chat, &["--print", "--mode", "json"]);
+}
+
+#[test]
 fn aider_understands_it() {
     let env = TestEnv::new("/bin/true");
     let block = "hello.txt\n```\n<<<<<<< SEARCH\n=======\nhello\n>>>>>>> REPLACE\n```\n";

@@ -2,7 +2,7 @@
 //! ask before it acts.
 use serde_json::{Value, json};
 
-use super::reader::reader_of;
+use super::reader::{AcpHabits, reader_of};
 use crate::agent::adapter::{Adapter, BASE, SystemBy};
 use crate::agent::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
 use crate::agent::provider::wording::Vendor;
@@ -23,7 +23,7 @@ pub(in crate::agent) const OPENCODE: Adapter = Adapter {
     signed_in_files: &[".local/share/opencode/auth.json"],
     call: opencode,
     // What it costs is told for the whole session, from whichever process.
-    reader: |begin| reader_of(Vendor::Opencode, begin.used),
+    reader: |begin| reader_of(of(Vendor::Opencode), begin.used),
     ..COMMON
 };
 
@@ -34,13 +34,13 @@ pub(in crate::agent) const CLAUDE: Adapter = Adapter {
     program: "claude-agent-acp",
     install: "npm install -g @agentclientprotocol/claude-agent-acp",
     sign_in: "run `claude` once and sign in, or set ANTHROPIC_API_KEY",
-    tried: Some("0.49.0"),
+    tried: Some("0.99.1"),
     own_files: claude::ADAPTER.own_files,
     variables: &["ANTHROPIC_", "CLAUDE_CODE_", "CLAUDE_CONFIG_DIR", "IS_SANDBOX"],
     keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
     signed_in_files: &[".claude/.credentials.json", ".claude.json"],
     call: claude,
-    reader: |_| reader_of(Vendor::Anthropic, Usage::default()),
+    reader: |_| reader_of(of(Vendor::Anthropic), Usage::default()),
     ..COMMON
 };
 
@@ -49,9 +49,9 @@ pub(in crate::agent) const CODEX: Adapter = Adapter {
     name: "codex-acp",
     title: "Codex CLI",
     program: "codex-acp",
-    install: "npm install -g @zed-industries/codex-acp",
+    install: "npm install -g @agentclientprotocol/codex-acp",
     sign_in: "run `codex login`, or set OPENAI_API_KEY",
-    tried: Some("0.16.0"),
+    tried: Some("2.6.0"),
     own_files: codex::ADAPTER.own_files,
     variables: &["CODEX_", "OPENAI_"],
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
@@ -74,16 +74,63 @@ pub(in crate::agent) const GEMINI: Adapter = Adapter {
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     signed_in_files: &[".gemini/oauth_creds.json"],
     call: gemini,
-    reader: |_| reader_of(Vendor::Google, Usage::default()),
+    reader: |_| reader_of(of(Vendor::Google), Usage::default()),
     ..COMMON
 };
+
+/// Kimi Code by the protocol, which is its own way to be driven. It reports no tokens, and says nothing where the
+/// provider refused for another reason than the sign-in.
+pub(in crate::agent) const KIMI: Adapter = Adapter {
+    name: "kimi",
+    title: "Kimi Code",
+    program: "kimi",
+    install: "npm install -g @moonshot-ai/kimi-code",
+    sign_in: "run `kimi login`",
+    tried: Some("2.1.0"),
+    own_files: &["AGENTS.md", ".kimi-code/"],
+    variables: &["KIMI_", "MOONSHOT_"],
+    keys: &["KIMI_API_KEY"],
+    signed_in_files: &[".kimi-code/credentials", ".kimi-code/config.toml"],
+    call: kimi,
+    reader: |_| reader_of(AcpHabits { silent_errors: true, ..AcpHabits::default() }, Usage::default()),
+    ..COMMON
+};
+
+/// goose by the protocol. It says errors of the provider as words of the model.
+pub(in crate::agent) const GOOSE: Adapter = Adapter {
+    name: "goose",
+    title: "goose",
+    program: "goose",
+    install: "npm install -g @aaif/goose",
+    sign_in: "run `goose configure`, or set the key of your provider",
+    tried: Some("1.34.0"),
+    own_files: &["AGENTS.md", ".goosehints", ".goose/"],
+    variables: &["GOOSE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GOOGLE_", "GEMINI_", "XAI_"],
+    keys: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GOOGLE_API_KEY"],
+    signed_in_files: &[".config/goose/config.yaml"],
+    call: goose,
+    reader: |_| reader_of(GOOSE_HABITS, Usage::default()),
+    ..COMMON
+};
+
+const GOOSE_HABITS: AcpHabits = AcpHabits {
+    vendor: Vendor::Any,
+    error_as_message: Some("Ran into this error: "),
+    silent_errors: false,
+    counts_last_call: true,
+};
+
+/// The habits of an agent of which only the vendor matters.
+fn of(vendor: Vendor) -> AcpHabits {
+    AcpHabits { vendor, ..AcpHabits::default() }
+}
 
 /// What they have in common.
 const COMMON: Adapter = Adapter {
     system: SystemBy::Call,
     allow_hint: "--permissions work or all",
     behind_bridge: true,
-    reader: |_| reader_of(Vendor::OpenAi, Usage::default()),
+    reader: |_| reader_of(of(Vendor::OpenAi), Usage::default()),
     ..BASE
 };
 
@@ -176,6 +223,18 @@ fn codex(ask: &AttemptSpec<'_>) -> AgentCommand {
         own.extend(["-c", "features.shell_tool=false"]);
     }
     bridge(ask, &own, ModelBy::Protocol)
+}
+
+fn kimi(ask: &AttemptSpec<'_>) -> AgentCommand {
+    let mut call = bridge(ask, &["acp"], ModelBy::Protocol);
+    set(&mut call, ask, &[("KIMI_DISABLE_TELEMETRY", "1")]);
+    call
+}
+
+fn goose(ask: &AttemptSpec<'_>) -> AgentCommand {
+    let mut call = bridge(ask, &["acp"], ModelBy::Protocol);
+    set(&mut call, ask, &[("GOOSE_TELEMETRY_ENABLED", "false")]);
+    call
 }
 
 fn gemini(ask: &AttemptSpec<'_>) -> AgentCommand {

@@ -9,9 +9,9 @@ use crate::agent::command::Permissions;
 /// The modes that fit, the best first. In *edit* every step is to be asked for: the modes that take edits for
 /// granted let some commands through with them.
 const MODES: [(Permissions, &[&str]); 3] = [
-    (Permissions::Edit, &["read-only", "default"]),
-    (Permissions::Work, &["acceptEdits", "autoEdit", "auto-edit", "auto"]),
-    (Permissions::All, &["bypassPermissions", "full-access", "yolo"]),
+    (Permissions::Edit, &["read-only", "default", "approve"]),
+    (Permissions::Work, &["acceptEdits", "autoEdit", "auto-edit", "approve", "auto"]),
+    (Permissions::All, &["bypassPermissions", "full-access", "yolo", "auto"]),
 ];
 
 /// Ways to sign in by a variable, for agents that do not say so themselves.
@@ -37,8 +37,11 @@ pub(super) struct Setting {
 pub(super) fn mode(session: &Value, permissions: Permissions, asked: Option<&str>) -> Option<Setting> {
     let (offered, current, by_option) = modes(session);
     let fits = |word: &&&str| {
-        // Of the two agents with an `auto`, one lets a model judge; the other has a sandbox, and a `read-only` too.
-        offered.contains(*word) && (**word != "auto" || offered.contains(&"read-only"))
+        // Of the agents with an `auto`, some let a model judge. One has a sandbox, and a `read-only` too. In another it
+        // allows everything, beside an `approve` that asks before every step.
+        let sandboxed = offered.contains(&"read-only") && permissions == Permissions::Work;
+        let unasked = offered.contains(&"approve") && permissions == Permissions::All;
+        offered.contains(*word) && (**word != "auto" || sandboxed || unasked)
     };
     let wanted = MODES.iter().find(|(of, _)| *of == permissions).map_or(&[][..], |(_, words)| words);
     let chosen = asked.or_else(|| wanted.iter().find(fits).copied())?;

@@ -13,10 +13,16 @@ const LABEL_LETTERS_MAX: usize = 200;
 /// The names under which tools take a path.
 const PATH_NAMES: [&str; 6] = ["file_path", "filePath", "filepath", "path", "absolute_path", "parentDir"];
 
+/// goose's tools for files, and their kinds.
+const NAMED: [(&str, &str); 5] =
+    [("write", "edit"), ("edit", "edit"), ("read", "read"), ("tree", "read"), ("analyze", "read")];
+
 /// What is known of a tool call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ToolCall {
     kind: String,
+    /// The kind by goose's own name of the tool: it calls all of them `other`.
+    named: Option<&'static str>,
     command: Option<String>,
     title: Option<String>,
     paths: Vec<String>,
@@ -29,6 +35,9 @@ impl ToolCall {
         if let Some(kind) = text_at(call, &["kind"]) {
             kind.clone_into(&mut self.kind);
         }
+        let name = text_at(call, &["_meta", "goose", "toolCall", "toolName"]);
+        let named = name.and_then(|name| NAMED.iter().find(|(known, _)| *known == name));
+        self.named = named.map(|(_, kind)| *kind).or(self.named);
         let input = call.get("rawInput").unwrap_or(&Value::Null);
         self.command = input.get("command").or_else(|| input.get("cmd")).and_then(command).or(self.command.take());
         if let Some(title) = text_at(call, &["title"]).filter(|title| !title.trim().is_empty()) {
@@ -62,6 +71,7 @@ impl ToolCall {
     fn kind(&self) -> &str {
         match (self.kind.as_str(), &self.command) {
             ("" | "other", Some(_)) => "execute",
+            ("" | "other", None) => self.named.unwrap_or(&self.kind),
             (kind, _) => kind,
         }
     }

@@ -51,10 +51,23 @@ struct Request {
     options: Vec<Value>,
 }
 
+/// In what agents differ that speak the protocol.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct AcpHabits {
+    /// Who words its errors.
+    pub(super) vendor: Vendor,
+    /// How a message begins that is an error of the provider, sent as a message of the model. Nothing else is in it.
+    pub(super) error_as_message: Option<&'static str>,
+    /// It ends its turn without a word where the provider refused.
+    pub(super) silent_errors: bool,
+    /// What it reports at the end is the last call of the model alone, which says nothing about the prompt.
+    pub(super) counts_last_call: bool,
+}
+
 /// Keeps what the end needs; everything in it is bounded.
 #[derive(Debug, Default)]
 struct AcpReader {
-    vendor: Vendor,
+    habits: AcpHabits,
     begin: Usage,
     asked: BTreeMap<String, Asked>,
     requests: BTreeMap<String, Request>,
@@ -86,13 +99,13 @@ struct AcpReader {
 /// A reader for the stdout of our own process between the harness and an agent.
 #[must_use]
 pub fn reader(_: Begin) -> Box<dyn Reader> {
-    reader_of(Vendor::Any, Usage::default())
+    reader_of(AcpHabits::default(), Usage::default())
 }
 
-/// The same for an agent whose errors this vendor words. `begin`: what the session had cost before, where the agent
+/// The same for an agent with these habits. `begin`: what the session had cost before, where the agent
 /// tells the cost of the whole session and not of its process.
-pub(super) fn reader_of(vendor: Vendor, begin: Usage) -> Box<dyn Reader> {
-    JsonLines::reader(AcpReader { vendor, begin, ..AcpReader::default() })
+pub(super) fn reader_of(habits: AcpHabits, begin: Usage) -> Box<dyn Reader> {
+    JsonLines::reader(AcpReader { habits, begin, ..AcpReader::default() })
 }
 
 impl EventReader for AcpReader {
@@ -129,6 +142,7 @@ impl EventReader for AcpReader {
         // Some agents say the error as if the model had: those are not its words.
         let echo = error.as_ref().is_some_and(|error| error.contains(self.text.trim()));
         let reset = self.error.as_ref().and_then(|error| trouble::reset(error, end)).or(self.limit_reset);
+        let reset = reset.or_else(|| end.reset_in(failure, self.error_said()));
         Reading {
             text: if echo { String::new() } else { text::clean(self.text.as_bytes()) },
             terminal,
@@ -226,7 +240,7 @@ impl AcpReader {
 
     fn answered(&mut self, asked: Option<Asked>, message: &Value) {
         if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
-            let lost = asked == Some(Asked::Known) && trouble::class(self.vendor, error) != Some(Failure::Auth);
+            let lost = asked == Some(Asked::Known) && trouble::class(self.habits.vendor, error) != Some(Failure::Auth);
             self.session_lost = lost || (self.session_lost && asked != Some(Asked::Known));
             self.error = Some(error.clone());
             return;
@@ -336,6 +350,9 @@ impl AcpReader {
     }
 
     fn result_usage(&mut self, result: &Value) {
+        if self.habits.counts_last_call {
+            return;
+        }
         let usage = result.get("usage").or_else(|| at(result, &["_meta", "usage"]));
         let quota = at(result, &["_meta", "quota", "token_count"]);
         if let Some(usage) = usage.or(quota) {
@@ -361,10 +378,22 @@ impl AcpReader {
         match (&self.stop, &self.error, self.why.as_deref()) {
             _ if self.malformed_end => Terminal::Malformed,
             (_, _, Some("malformed")) => Terminal::Malformed,
+            (Some(_), _, _) if self.error_said().is_some() || self.ended_silently() => Terminal::Error,
             (Some(stop), _, _) if stop == "end_turn" => Terminal::Success,
             (Some(_), _, _) | (None, Some(_), _) | (None, None, Some(_)) => Terminal::Error,
             (None, None, None) => Terminal::Missing,
         }
+    }
+
+    /// The error that its last message is.
+    fn error_said(&self) -> Option<&str> {
+        let text = self.text.trim();
+        self.habits.error_as_message.filter(|beginning| text.starts_with(beginning)).map(|_| text)
+    }
+
+    fn ended_silently(&self) -> bool {
+        let ended = self.stop.as_deref() == Some("end_turn");
+        self.habits.silent_errors && ended && self.text.trim().is_empty() && self.tool_calls == 0
     }
 
     /// Why it could not work, as a class and in words.
@@ -373,8 +402,18 @@ impl AcpReader {
         if terminal == Terminal::Success && (by_us || *end.ended == Ended::Exit(0)) {
             return (None, None);
         }
+        if self.ended_silently() {
+            return (Some(Failure::Crash), Some("it ended its turn without a word or a tool call".to_owned()));
+        }
+        if let Some(words) = self.error_said() {
+            let class = trouble::class_of_words(self.habits.vendor, words).unwrap_or(Failure::Crash);
+            return (Some(class), Some(words.to_owned()));
+        }
         if let Some(error) = &self.error {
-            return (Some(trouble::class(self.vendor, error).unwrap_or(Failure::Crash)), Some(trouble::words(error)));
+            return (
+                Some(trouble::class(self.habits.vendor, error).unwrap_or(Failure::Crash)),
+                Some(trouble::words(error)),
+            );
         }
         let cancelled = self.stop.as_deref() == Some("cancelled") || self.why.as_deref() == Some("cancelled");
         if by_us && (cancelled || terminal == Terminal::Missing || self.why.as_deref() == Some("agent_ended")) {
@@ -387,7 +426,7 @@ impl AcpReader {
         }
         // An agent that never came so far as to have a session says why on its stderr, if anywhere.
         let stderr = text::clean(end.stderr);
-        let told = trouble::class_of_words(self.vendor, &stderr).filter(|_| self.session.is_none());
+        let told = trouble::class_of_words(self.habits.vendor, &stderr).filter(|_| self.session.is_none());
         let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned());
         let words = self.detail.clone().filter(|detail| !detail.is_empty()).or(last);
         (Some(told.unwrap_or(Failure::Crash)), words)

@@ -15,6 +15,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     sign_in: "set the key of your provider, for example ANTHROPIC_API_KEY",
     tried: Some("0.86.2"),
     continues: false,
+    runs_commands: false,
     // Not `.aider*`: a person's `.aider.conf.yml` is a part of the work.
     litter: &[".aider.chat.history.md", ".aider.input.history", ".aider.llm.history", ".aider.tags.cache.v*"],
     own_files: &[".aider.conf.yml", ".aiderignore", ".aider.model.*"],

@@ -142,7 +142,8 @@ impl Reader for AiderReader {
 
     fn is_retrying(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| {
-            let now = matches!(class(&trouble.words), Failure::RateLimit | Failure::Auth | Failure::Billing);
+            let now =
+                matches!(class(&trouble.words), Failure::RateLimit | Failure::Auth | Failure::Billing | Failure::Model);
             trouble.retried && (now || self.retries > RETRIES_MAX)
         })
     }

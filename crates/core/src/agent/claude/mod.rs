@@ -17,7 +17,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     program: "claude",
     install: "npm install -g @anthropic-ai/claude-code",
     sign_in: "run `claude` once and sign in, or set ANTHROPIC_API_KEY",
-    tried: Some("2.1.197"),
+    tried: Some("2.1.326"),
     system: SystemBy::Call,
     stop_signal: StopSignal::Interrupt,
     own_files: &["CLAUDE.md", "CLAUDE.local.md", ".mcp.json", ".claude/"],

@@ -19,6 +19,8 @@ pub(in crate::agent) struct ResultLine {
     pub(in crate::agent) refused: bool,
     /// What it used.
     pub(in crate::agent) usage: Usage,
+    /// The part of it that the main thread of this run used.
+    pub(in crate::agent) thread: Usage,
     /// What was refused.
     pub(in crate::agent) denials: Denials,
     /// The session.
@@ -42,6 +44,7 @@ pub(in crate::agent) fn read(line: &[u8], asks: &[&str]) -> Option<ResultLine> {
         status: result.get("api_error_status").and_then(number_or_text),
         refused: result.get("stop_reason").and_then(Value::as_str) == Some("refusal"),
         usage: usage(&result),
+        thread: of_thread(&result).unwrap_or_default(),
         denials: denials(&result, asks),
         session: result.get("session_id").and_then(Value::as_str).map(str::to_owned),
     })

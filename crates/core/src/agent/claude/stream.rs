@@ -311,7 +311,8 @@ fn question(input: &str) -> String {
 }
 
 impl EventReader for ClaudeStream {
-    const ENDS: &'static [&'static str] = &["{\"type\":\"result\""];
+    /// Newer versions begin it with a count.
+    const ENDS: &'static [&'static str] = &["{\"type\":\"result\"", "{\"duration_api_ms\":"];
 
     /// Lines are long and many, so most of each stays unread.
     fn line(&mut self, line: &[u8], live: &mut Vec<Live>) -> LineKind {
@@ -370,16 +371,39 @@ impl ClaudeStream {
 
     fn usage(&self) -> Usage {
         let told = self.outcome.usage;
-        if !self.habits.counts_all {
-            return told;
-        }
         let less = |all: Option<u64>, part: Option<u64>| all.map(|all| all.saturating_sub(part.unwrap_or(0)));
+        if !self.habits.counts_all {
+            let before = if self.is_sum_of_session() { self.used } else { Usage::default() };
+            return Usage {
+                input_tokens: less(told.input_tokens, before.input_tokens),
+                output_tokens: less(told.output_tokens, before.output_tokens),
+                cache_read_tokens: less(told.cache_read_tokens, before.cache_read_tokens),
+                cache_creation_tokens: less(told.cache_creation_tokens, before.cache_creation_tokens),
+                cost_micros: less(told.cost_micros, before.cost_micros),
+                ..told
+            };
+        }
         Usage {
             input_tokens: less(less(told.input_tokens, told.cache_read_tokens), self.used.input_tokens),
             output_tokens: less(told.output_tokens, self.used.output_tokens),
             cache_read_tokens: less(told.cache_read_tokens, self.used.cache_read_tokens),
             ..told
         }
+    }
+
+    /// Whether the counts include what the session had used before: versions differ. `usage` is always of this run, so a
+    /// sum over the session is at least that and what was used before.
+    fn is_sum_of_session(&self) -> bool {
+        let (told, thread, before) = (self.outcome.usage, self.outcome.thread, self.used);
+        let holds = |told: Option<u64>, run: Option<u64>, before: Option<u64>| {
+            told.unwrap_or(0) >= run.unwrap_or(0).saturating_add(before.unwrap_or(0))
+        };
+        before.tokens().is_some_and(|tokens| tokens > 0)
+            && holds(told.input_tokens, thread.input_tokens, before.input_tokens)
+            && holds(told.output_tokens, thread.output_tokens, before.output_tokens)
+            && holds(told.cache_read_tokens, thread.cache_read_tokens, before.cache_read_tokens)
+            && holds(told.cache_creation_tokens, thread.cache_creation_tokens, before.cache_creation_tokens)
+            && holds(told.cost_micros, None, before.cost_micros)
     }
 
     /// Sets why the attempt failed. That we ended it is not a failure, but an earlier error of the provider may be one.
@@ -417,6 +441,9 @@ impl ClaudeStream {
     fn class(&self, words: &str) -> Failure {
         if self.terminal == Terminal::Malformed {
             return Failure::Crash;
+        }
+        if self.outcome.subtype == "error_max_turns" {
+            return Failure::TurnLimit;
         }
         if self.refused || self.outcome.refused {
             return Failure::Refusal;

@@ -17,7 +17,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     program: "codex",
     install: "npm install -g @openai/codex",
     sign_in: "run `codex login` once, or set CODEX_API_KEY",
-    tried: Some("0.166.0"),
+    tried: Some("0.169.0"),
     system: SystemBy::Call,
     own_files: &["AGENTS.md", "AGENTS.override.md", ".codex/"],
     variables: &["CODEX_", "OPENAI_"],

@@ -78,12 +78,20 @@ impl CodexReader {
             return;
         };
         let hopeless = match words::class(retry.why) {
-            Failure::RateLimit | Failure::Auth | Failure::Billing | Failure::Context | Failure::Refusal => true,
+            Failure::RateLimit
+            | Failure::Auth
+            | Failure::Billing
+            | Failure::Model
+            | Failure::Context
+            | Failure::Refusal => true,
             Failure::Overload => retry.count >= 2,
             // It may be on its way from WebSockets to plain HTTPS.
-            Failure::Network | Failure::Permission | Failure::Crash | Failure::Hang | Failure::Question => {
-                retry.endless
-            }
+            Failure::Network
+            | Failure::Permission
+            | Failure::TurnLimit
+            | Failure::Crash
+            | Failure::Hang
+            | Failure::Question => retry.endless,
         };
         // A proxy that refuses WebSockets says nothing about the way that is tried next.
         let hopeless = hopeless && !retry.why.contains("url: ws");

@@ -1,6 +1,7 @@
 //! What codex says in words alone: retries that it announces, refusals on its stderr.
 use crate::agent::provider::failure::Failure;
 use crate::agent::provider::wording::{ProviderError, Vendor};
+use crate::agent::shell_words;
 use crate::text;
 
 /// How many lines of stderr make up an error.
@@ -99,6 +100,9 @@ pub(in crate::agent) fn bare_command(command: &str) -> String {
         ["bash", "sh", "zsh"].iter().any(|name| shell == *name || shell.ends_with(&format!("/{name}"))).then_some(rest)
     });
     let Some(inner) = inner else { return command.to_owned() };
-    let quoted = ['\'', '"'].iter().find_map(|quote| inner.strip_prefix(*quote)?.strip_suffix(*quote));
-    quoted.unwrap_or(inner).to_owned()
+    match shell_words::split(inner) {
+        // One word to the shell that it was given to.
+        Ok(words) if words.len() == 1 => words.into_iter().next().unwrap_or_default(),
+        Ok(_) | Err(_) => inner.to_owned(),
+    }
 }

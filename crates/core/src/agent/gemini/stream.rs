@@ -49,6 +49,8 @@ const NOISE: [&str; 9] = [
 const SIGNED_OUT: i32 = 41;
 /// As long as the words that are looked for, and not much more.
 const STDERR_BYTES_KEPT: usize = 32;
+/// What it writes to stderr when it waits by itself: for a limit, and for a server that fails.
+const WAITS: [&str; 2] = ["Retrying after", "Retrying with backoff"];
 
 /// Reads it.
 #[derive(Debug, Default)]
@@ -109,7 +111,8 @@ impl EventReader for GeminiReader {
 
     fn stderr(&mut self, bytes: &[u8]) {
         self.stderr_tail.extend_from_slice(bytes);
-        self.waits |= memchr::memmem::find(&self.stderr_tail, b"Retrying after").is_some();
+        let waits = |words: &&str| memchr::memmem::find(&self.stderr_tail, words.as_bytes()).is_some();
+        self.waits |= WAITS.iter().any(waits);
         let surplus = self.stderr_tail.len().saturating_sub(STDERR_BYTES_KEPT);
         self.stderr_tail.drain(..surplus);
     }

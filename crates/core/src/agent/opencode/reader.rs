@@ -99,7 +99,8 @@ impl EventReader for OpencodeReader {
             session: self.session.filter(|name| is_session_name(name)),
             session_lost: lost,
             usage: self.usage,
-            tool_calls: Some(self.tool_calls),
+            // A tool is shown when it has ended: of one that was stopped it is not known whether a tool was at work.
+            tool_calls: (self.tool_calls > 0 || *end.ended != Ended::ByUs).then_some(self.tool_calls),
             denials,
             question: self.question,
             failure,

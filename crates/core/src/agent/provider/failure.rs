@@ -13,12 +13,16 @@ pub enum Failure {
     Auth,
     /// No credit, or a plan that does not hold it.
     Billing,
+    /// The model does not exist, or is not allowed with this sign-in.
+    Model,
     /// The provider cannot be reached, or the connection broke.
     Network,
     /// The program itself refused tool calls, and nothing came of the iteration.
     Permission,
     /// The conversation is longer than the model takes.
     Context,
+    /// It reached the number of turns that its program allows.
+    TurnLimit,
     /// It ended in an error without a better word, or its stream ended without an end.
     Crash,
     /// No sign of life.
@@ -30,14 +34,16 @@ pub enum Failure {
 }
 
 /// All of them with the word that files and people use.
-pub const FAILURES: [(Failure, &str); 11] = [
+pub const FAILURES: [(Failure, &str); 13] = [
     (Failure::RateLimit, "rate_limit"),
     (Failure::Overload, "overload"),
     (Failure::Auth, "auth"),
     (Failure::Billing, "billing"),
+    (Failure::Model, "model"),
     (Failure::Network, "network"),
     (Failure::Permission, "permission"),
     (Failure::Context, "context"),
+    (Failure::TurnLimit, "turn_limit"),
     (Failure::Crash, "crash"),
     (Failure::Hang, "hang"),
     (Failure::Refusal, "refusal"),
@@ -55,6 +61,21 @@ impl Failure {
     #[must_use]
     pub fn ends_by_itself(self) -> bool {
         matches!(self, Self::RateLimit | Self::Overload)
+    }
+
+    /// Whether the provider, or the way to it, refused: the model did not work.
+    #[must_use]
+    pub fn is_refusal_of_provider(self) -> bool {
+        match self {
+            Self::RateLimit | Self::Overload | Self::Auth | Self::Billing | Self::Model | Self::Network => true,
+            Self::Permission
+            | Self::Context
+            | Self::TurnLimit
+            | Self::Crash
+            | Self::Hang
+            | Self::Refusal
+            | Self::Question => false,
+        }
     }
 
     /// What an HTTP status of a provider means; none where it says nothing about the cause.

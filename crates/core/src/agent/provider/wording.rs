@@ -44,6 +44,7 @@ const fn only(vendor: Vendor, class: Failure, parts: &'static [&'static str]) ->
 
 /// The wording. The first row that fits counts.
 const WORDING: &[Row] = &[
+    all(Failure::TurnLimit, &["maximum number of turns", "max session turns"]),
     all(
         Failure::Context,
         &[
@@ -72,6 +73,19 @@ const WORDING: &[Row] = &[
             "prohibited_content",
             "blocked due to safety",
             "safety reasons",
+        ],
+    ),
+    all(
+        Failure::Model,
+        &[
+            "issue with the selected model",
+            "` does not exist or you do not have access",
+            "is not found for api version",
+            "model not found",
+            "model_not_found",
+            "no such model",
+            "unknown model",
+            "model is not available",
         ],
     ),
     all(
@@ -260,7 +274,8 @@ const CODES: &[(Failure, &[&str])] = &[
     ),
     (Failure::Network, &["network", "APIConnectionError", "Timeout"]),
     (Failure::Refusal, &["refusal", "ContentPolicyViolationError"]),
-    (Failure::Crash, &["model_not_found", "max_output_tokens"]),
+    (Failure::Model, &["model_not_found"]),
+    (Failure::Crash, &["max_output_tokens"]),
 ];
 
 /// Google's code for a limit. An error that has it is worded by Google, whichever agent shows it.
@@ -292,7 +307,7 @@ impl<'a> ProviderError<'a> {
 
     /// Its class; none where nothing tells it.
     ///
-    /// A code counts first and words last. But no money, too long a conversation and a refusal often come under a code
+    /// A code counts first and words last. But no money, no such model, too long a conversation and a refusal often come under a code
     /// or a status that means a limit or an overload, so their words count before these.
     #[must_use]
     pub fn class(&self) -> Option<Failure> {
@@ -303,7 +318,9 @@ impl<'a> ProviderError<'a> {
         let by_words = of_words(vendor, self.words);
         let certain = by_code.filter(|class| !matches!(class, Failure::RateLimit | Failure::Overload));
         let refused = by_status.filter(|class| *class == Failure::Auth);
-        let hidden = by_words.filter(|class| matches!(class, Failure::Billing | Failure::Context | Failure::Refusal));
+        let is_hidden =
+            |class: &Failure| matches!(class, Failure::Billing | Failure::Context | Failure::Refusal | Failure::Model);
+        let hidden = by_words.filter(is_hidden);
         // A provider that answered was reached.
         let said = by_words.filter(|class| *class != Failure::Network || status.is_none());
         let unreachable = said.filter(|class| *class == Failure::Network && by_code == Some(Failure::Overload));

@@ -13,7 +13,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     program: "qwen",
     install: "npm install -g @qwen-code/qwen-code",
     sign_in: "run `qwen` once and sign in, or set OPENAI_API_KEY",
-    tried: Some("0.15.10"),
+    tried: Some("0.24.4"),
     own_files: &["QWEN.md", ".qwenignore", ".qwen/"],
     variables: &["QWEN_", "OPENAI_", "DASHSCOPE_", "BAILIAN_"],
     markers: &["QWEN_CODE", "QWEN_CODE_NO_RELAUNCH"],

@@ -47,7 +47,7 @@ pub(super) struct Found {
 }
 
 pub(super) fn of(command: &str, probed: &Probed<'_>) -> Found {
-    let mut search = Search { probed, found: Found::default() };
+    let mut search = Search { probed, found: Found::default(), addopts: words_of(probed.addopts) };
     search.line(command, &mut String::new(), 0);
     search.found
 }
@@ -55,6 +55,15 @@ pub(super) fn of(command: &str, probed: &Probed<'_>) -> Found {
 struct Search<'a, 'b> {
     probed: &'a Probed<'b>,
     found: Found,
+    /// `PYTEST_ADDOPTS`, as the commands before exported it.
+    addopts: Vec<String>,
+}
+
+/// The variable whose words pytest adds to its own.
+const ADDOPTS: &str = "PYTEST_ADDOPTS=";
+
+fn words_of(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 impl Search<'_, '_> {
@@ -76,11 +85,13 @@ impl Search<'_, '_> {
     }
 
     fn command(&mut self, words: &[String], folder: &mut String, depth: usize) {
-        let assigned = words.iter().take_while(|word| word.contains('=') || *word == "env" || *word == "export");
-        let extra: Vec<String> = assigned
-            .filter_map(|word| word.strip_prefix("PYTEST_ADDOPTS="))
-            .flat_map(|value| value.split_whitespace().map(str::to_owned))
-            .collect();
+        if words.first().is_some_and(|word| word == "export") {
+            let value = words.iter().rev().find_map(|word| word.strip_prefix(ADDOPTS));
+            self.addopts = value.map_or_else(|| self.addopts.clone(), words_of);
+        }
+        let before = words.len() - behind_first_words(words).len();
+        let own = words.iter().take(before).rev().find_map(|word| word.strip_prefix(ADDOPTS));
+        let extra: Vec<String> = own.map_or_else(|| self.addopts.clone(), words_of);
         let words = behind_first_words(words);
         let Some((program, rest)) = words.split_first() else { return };
         let name = name_of(program);
@@ -214,6 +225,7 @@ impl Search<'_, '_> {
     fn make(&mut self, rest: &[String], folder: &str, depth: usize) {
         let mut folder = folder.to_owned();
         let mut goals: Vec<&str> = Vec::new();
+        let mut fixed: Vec<Variable> = Vec::new();
         let mut words = rest.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
@@ -229,14 +241,19 @@ impl Search<'_, '_> {
                 }
                 // `-j 4`, and variables.
                 word if word.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => {}
-                word if word.contains('=') => {}
+                word if word.contains('=') => {
+                    fixed.extend(assignment(word).map(|(variable, _)| variable));
+                }
                 word => goals.push(word),
             }
         }
         let names = ["GNUmakefile", "makefile", "Makefile"];
         let text = names.iter().find_map(|name| self.probed.setup_file(&joined(&folder, name)));
         let Some(text) = text else { return self.found.unknown = true };
-        let rules = Rules::of(&text);
+        let rules = Rules::of(&text, fixed);
+        if let Some(value) = rules.exported("PYTEST_ADDOPTS") {
+            self.addopts = words_of(&value);
+        }
         let first = rules.all.first().map(|rule| rule.goal.clone());
         let goals = if goals.is_empty() { first.iter().map(String::as_str).collect() } else { goals };
         for goal in goals {
@@ -305,11 +322,24 @@ struct Rule {
 struct Variable {
     name: String,
     value: String,
+    is_exported: bool,
+}
+
+/// How a variable is set.
+enum Assignment {
+    /// `=`, `:=`
+    Set,
+    /// `+=`
+    Added,
+    /// `?=`
+    IfNone,
 }
 
 impl Rules {
-    fn of(text: &str) -> Self {
-        let mut rules = Self { all: Vec::new(), variables: Vec::new() };
+    /// `fixed` are the variables of the command line: no line of the file changes them.
+    fn of(text: &str, fixed: Vec<Variable>) -> Self {
+        let names: Vec<String> = fixed.iter().map(|variable| variable.name.clone()).collect();
+        let mut rules = Self { all: Vec::new(), variables: fixed };
         let whole = text.replace("\\\n", " ");
         let mut in_rule = 0;
         for line in whole.lines() {
@@ -320,8 +350,13 @@ impl Rules {
                 continue;
             }
             let line = line.split('#').next().unwrap_or_default();
-            if let Some((name, value)) = assignment(line) {
-                rules.variables.push(Variable { name: name.to_owned(), value: value.to_owned() });
+            if let Some((variable, how)) = assignment(line) {
+                if !names.contains(&variable.name) {
+                    rules.assign(variable, &how);
+                }
+            } else if let Some(exported) = line.strip_prefix("export ") {
+                let is_named = |name: &str| exported.split_whitespace().any(|word| word == name);
+                rules.variables.iter_mut().for_each(|known| known.is_exported |= is_named(&known.name));
             } else if let Some((goals, rest)) = line.split_once(':') {
                 let (needs, inline) = rest.trim_start_matches(':').split_once(';').unwrap_or((rest, ""));
                 let needs: Vec<String> = needs.split_whitespace().map(str::to_owned).collect();
@@ -335,6 +370,25 @@ impl Rules {
             }
         }
         rules
+    }
+
+    /// Recipes are expanded after the whole file was read: the last value counts.
+    fn assign(&mut self, new: Variable, how: &Assignment) {
+        let Some(known) = self.variables.iter_mut().find(|known| known.name == new.name) else {
+            return self.variables.push(new);
+        };
+        known.is_exported |= new.is_exported;
+        match how {
+            Assignment::Set => known.value = new.value,
+            Assignment::Added => known.value = format!("{} {}", known.value, new.value),
+            Assignment::IfNone => {}
+        }
+    }
+
+    /// The value of a variable that the commands see.
+    fn exported(&self, name: &str) -> Option<String> {
+        let variable = self.variables.iter().find(|variable| variable.name == name && variable.is_exported)?;
+        Some(self.expanded(&variable.value))
     }
 
     /// The commands of a goal, those of what it needs first.
@@ -370,9 +424,17 @@ impl Rules {
     }
 }
 
-fn assignment(line: &str) -> Option<(&str, &str)> {
-    let (name, value) = line.split_once('=')?;
-    let name = name.trim_end_matches([':', '?']).trim().trim_start_matches("export ").trim();
+fn assignment(line: &str) -> Option<(Variable, Assignment)> {
+    let (left, value) = line.split_once('=')?;
+    let how = match left.trim_end().chars().next_back() {
+        Some('+') => Assignment::Added,
+        Some('?') => Assignment::IfNone,
+        Some(_) | None => Assignment::Set,
+    };
+    let left = left.trim_end().trim_end_matches([':', '?', '+']).trim();
+    let (is_exported, name) = left.strip_prefix("export ").map_or((false, left), |name| (true, name.trim()));
+    let name = name.strip_prefix("override ").unwrap_or(name).trim();
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    is_name.then(|| (name, value.trim()))
+    let variable = Variable { name: name.to_owned(), value: value.trim().to_owned(), is_exported };
+    is_name.then_some((variable, how))
 }

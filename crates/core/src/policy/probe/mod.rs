@@ -11,7 +11,7 @@
 //! | `filter` | patterns and expressions that select tests |
 //! | `pytest` `unittest` `javascript` `cargo` `golang` | one failing test in the way of each runner |
 //! | `broken` | a test that failed at the start, made to fail again |
-//! | `new_tests` | test files that the agent added, to be taken out |
+//! | `new_tests` | test files that the agent added, to be taken out or made empty |
 //! | `roles` | which files are tests, which decide how tests run, and which are sources |
 //! | `undo` | old sources under the final tests |
 //! | `hunks` | pieces of a change, to be taken back one at a time |
@@ -39,7 +39,7 @@ use crate::policy::gate::Promise;
 use crate::test_output::{TestStatus, Tests};
 
 pub use hunks::{Hunk, LineChange, in_order, is_worth_trying, join_near};
-pub use new_tests::new_test_files;
+pub use new_tests::{new_files_beside_tests, new_test_files};
 pub use roles::{FileRole, role_of};
 pub use runners::{RunnerProgram, runner_programs};
 pub use undo::{ChangedFile, NoUndo, UndoPlan, UndoStep, first_test_line, undo};
@@ -69,8 +69,8 @@ pub struct CanaryRequest<'a> {
     pub initial: &'a [String],
     /// The files of the final tree.
     pub last: &'a [String],
-    /// The files that this gate opened, where that is known; empty where it is not.
-    pub opened: &'a [String],
+    /// The user's own `PYTEST_ADDOPTS`; empty where there is none.
+    pub addopts: &'a str,
     /// A random word of small letters: a part of the name of the test.
     pub word: &'a str,
     /// Reads files of both trees.
@@ -149,7 +149,7 @@ pub enum NoCanary {
 ///     red: &[],
 ///     initial: &files,
 ///     last: &files,
-///     opened: &[],
+///     addopts: "",
 ///     word: "heron",
 ///     read: &read,
 /// };

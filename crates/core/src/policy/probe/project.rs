@@ -10,7 +10,7 @@ use crate::test_output::{TestStatus, Tests};
 pub(super) struct Probed<'a> {
     last: BTreeSet<&'a str>,
     initial: BTreeSet<&'a str>,
-    opened: &'a [String],
+    pub(super) addopts: &'a str,
     pub(super) tests: Option<&'a Tests>,
     red: &'a [String],
     pub(super) word: &'a str,
@@ -23,7 +23,7 @@ impl<'a> Probed<'a> {
         Self {
             last: request.last.iter().map(String::as_str).collect(),
             initial: request.initial.iter().map(String::as_str).collect(),
-            opened: request.opened,
+            addopts: request.addopts,
             tests: request.tests,
             red: request.red,
             word: request.word,
@@ -95,11 +95,6 @@ impl<'a> Probed<'a> {
         self.passed().next().is_some()
     }
 
-    /// Whether the gate may have read a file: it did, or it is not known what it read.
-    pub(super) fn may_be_opened(&self, path: &str) -> bool {
-        self.opened.is_empty() || self.opened.iter().any(|opened| opened == path)
-    }
-
     /// The file of the tree that a runner means by a path. Runners print paths from where they started, which may be a
     /// folder of the tree.
     pub(super) fn file_of(&self, printed: &str, folder: &str) -> Option<&'a str> {
@@ -118,7 +113,7 @@ impl<'a> Probed<'a> {
     pub(super) fn ranked(&self, files: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
         let mut ranked: Vec<(bool, bool, usize, &str)> = Vec::new();
         for path in files {
-            if ranked.iter().any(|(.., known)| *known == path) || !self.may_be_opened(path) {
+            if ranked.iter().any(|(.., known)| *known == path) {
                 continue;
             }
             let is_changed = !self.initial.contains(path)

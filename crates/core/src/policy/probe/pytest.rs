@@ -238,7 +238,7 @@ impl Args {
         };
         let is_marked = |path: &&str| {
             let text = probed.first_text(path).unwrap_or_default();
-            text.lines().any(|line| line.contains("pytestmark") && (line.contains("skip") || line.contains("xfail")))
+            marks(&text).any(|mark| mark.contains("skip") || mark.contains("xfail"))
         };
         // What the output names is what ran.
         let printed = probed.passed().filter_map(|id| id.split_once("::")).map(|(file, _)| file);
@@ -254,12 +254,31 @@ impl Args {
         let skips = |path: &&str| {
             let text = probed.first_text(path).unwrap_or_default();
             let ignores = |folder: &&str| {
-                probed.setup_file(&joined(folder, "conftest.py")).is_some_and(|text| text.contains("collect_ignore"))
+                let text = probed.setup_file(&joined(folder, "conftest.py")).unwrap_or_default();
+                ["collect_ignore", "pytest_ignore_collect"].iter().any(|word| text.contains(word))
             };
             SKIPS_ALL.iter().any(|word| text.contains(word)) || upwards(folder_of(path)).iter().any(ignores)
         };
         probed.files().filter(may_run).filter(searched).filter(|path| !is_marked(path) && !skips(path)).collect()
     }
+}
+
+/// What a file says about all of its tests: `pytestmark = …`, up to the last bracket that is opened there.
+fn marks(text: &str) -> impl Iterator<Item = &str> {
+    let of = |begin: usize| {
+        let rest = text.get(begin..).unwrap_or_default();
+        let mut open = 0_i32;
+        let end = rest.char_indices().find(|(_, letter)| {
+            open += match letter {
+                '(' | '[' | '{' => 1,
+                ')' | ']' | '}' => -1,
+                _ => 0,
+            };
+            *letter == '\n' && open <= 0
+        });
+        rest.get(..end.map_or(rest.len(), |(at, _)| at)).unwrap_or(rest)
+    };
+    text.match_indices("pytestmark").map(move |(at, _)| of(at))
 }
 
 /// `-k value` or `-kvalue`.
@@ -304,6 +323,12 @@ impl Config {
             python_functions: value("python_functions"),
             norecursedirs: value("norecursedirs"),
         };
+        for name in ["pytest.toml", ".pytest.toml"] {
+            if let Some(document) = read(name).and_then(|text| text.parse::<DocumentMut>().ok()) {
+                let options = document.get("pytest");
+                return Some(of(&|key| options.and_then(|part| part.get(key)).map(toml_words).unwrap_or_default()));
+            }
+        }
         for name in ["pytest.ini", ".pytest.ini"] {
             if let Some(text) = read(name) {
                 return Some(of(&|key| ini_words(&text, "[pytest]", key)));
@@ -344,7 +369,8 @@ impl Config {
     }
 }
 
-/// The words of a key of an INI file; its value may go on in further lines that are indented.
+/// The words of a key of an INI file; its value may go on in further lines that are indented. Empty lines and comments
+/// between them end nothing.
 fn ini_words(text: &str, section: &str, key: &str) -> Vec<String> {
     let mut value = String::new();
     let mut lines = text
@@ -352,6 +378,7 @@ fn ini_words(text: &str, section: &str, key: &str) -> Vec<String> {
         .skip_while(|line| line.trim() != section)
         .skip(1)
         .take_while(|line| !line.starts_with('['))
+        .filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with(['#', ';']))
         .peekable();
     while let Some(line) = lines.next() {
         let Some((name, first)) = line.split_once('=') else { continue };

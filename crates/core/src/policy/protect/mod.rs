@@ -4,13 +4,15 @@
 //! | file | what it decides |
 //! |---|---|
 //! | `script` | which files a shell line runs |
+//! | `wrappers` | where a program begins that another one starts (`timeout 30 make`) |
 //! | `uses` | what a gate uses: from its command, the opened files and their texts |
-//! | `task` | whether the task names a file as one that may be changed |
+//! | `task` | whether the task names a file as one that may be changed, or asks for tests to be removed |
 //! | `paths` | parts of paths, and patterns of paths |
 //! | `by_default` | which of these are protected from the baseline on |
 //! | `named_paths` | which paths outside of the workspace a command names |
 //! | `runner_files` | files that only a test runner reads, and what a change of a file may mean |
 //! | `target` | the part of a file that defines how tests are run |
+//! | `target_loss` | whether a changed one of these has lost something |
 //! | `gate_reads` | which changed files the gates and the tests use, by what their texts name |
 //! | `test_reads` | what tests and their runners name, and where imports lead |
 //! | `suspect` | which lines of a change a person should look at |
@@ -22,23 +24,26 @@ mod runner_files;
 pub(in crate::policy) mod script;
 mod suspect;
 mod target;
+mod target_loss;
 mod task;
 mod test_reads;
 mod uses;
+mod wrappers;
 
 pub use by_default::{ProtectJudgement, is_allowed, protected_by_default};
 pub use gate_reads::{GateReads, PathChange};
-pub use named_paths::{absolute_paths_in, paths_below_home};
+pub use named_paths::{absolute_paths_in, paths_below_home, paths_outside_in};
 pub use paths::matches_path;
 pub use runner_files::{
     FileChange, Opportunity, OpportunityKind, is_manifest, is_named_only, is_runner_file, opportunity,
 };
-pub use script::{judging_scripts_at, output_scripts_at, programs_in, scripts_at, scripts_in};
+pub use script::{judging_scripts_at, programs_in, with_home};
 pub use suspect::{SuspectReason, is_source_name, lost_test, suspect_reason, suspect_reason_in_test};
-pub use target::{is_target_file, new_target, target_change, test_definition};
-pub use task::names_file;
+pub use target::{is_target_file, new_target, target_change, target_sentence, test_definition};
+pub use target_loss::loses_nothing;
+pub use task::{asks_to_remove_test, names_file};
 pub use test_reads::{ProjectText, is_for_tests, is_read_by_runs};
-pub use uses::{FilesSeen, GateUse, GateUses, UseKind, WatchGap, uses_of};
+pub use uses::{FilesSeen, GateText, GateUse, GateUses, UseKind, WatchGap, texts_of, uses_of};
 
 /// The usual folders and files of tests, as rules in the style of `.gitignore`: what ends with `/` is a folder at any
 /// depth, the rest are names of files at any depth.

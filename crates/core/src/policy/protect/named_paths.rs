@@ -26,15 +26,49 @@ pub fn absolute_paths_in(command: &str, home: &str) -> Vec<String> {
             None if word.starts_with('/') => word.to_owned(),
             None => continue,
         };
-        let is_known = |part: &&str| !part.contains(['$', '*', '?', '[', '{']);
-        let parts: Vec<&str> = full.split('/').filter(|part| !matches!(*part, "" | ".")).take_while(is_known).collect();
-        let path = format!("/{}", parts.join("/"));
-        let is_place = !parts.is_empty() && !parts.contains(&"..") && path != home;
-        if is_place && !found.contains(&path) && found.len() < NAMED_MAX {
+        let path = plain_path(&full);
+        if path != "/" && path != home && !found.contains(&path) && found.len() < NAMED_MAX {
             found.push(path);
         }
     }
     found
+}
+
+/// The same, and the paths that lead out of the workspace: `../checks/accept.sh`. A path into the workspace is not among
+/// them, and neither is a folder with the workspace in it.
+///
+/// ```
+/// use loop_core::policy::protect::paths_outside_in;
+///
+/// let named = paths_outside_in("sh ../checks/a.sh && sh /p/x/../b.sh && sh sub/../c.sh && ls ..", "/h", "/p/work");
+/// assert_eq!(named, ["/p/b.sh", "/p/checks/a.sh"]);
+/// ```
+#[must_use]
+pub fn paths_outside_in(command: &str, home: &str, workspace: &str) -> Vec<String> {
+    let workspace = workspace.trim_end_matches('/');
+    let apart = |letter: char| letter.is_whitespace() || "\"'`;|&()<>=,:".contains(letter);
+    let leads_up = |word: &&str| !word.starts_with(['/', '~', '$']) && word.split('/').any(|part| part == "..");
+    let relative = command.split(apart).filter(leads_up).map(|word| plain_path(&format!("{workspace}/{word}")));
+    let mut found = absolute_paths_in(command, home);
+    found.extend(relative.take(NAMED_MAX));
+    let is_in = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    found.retain(|path| path != "/" && path != workspace && !is_in(path, workspace) && !is_in(workspace, path));
+    found.dedup();
+    found
+}
+
+/// A path without `.` and `..`, up to the first part that is only known when the line is run.
+fn plain_path(full: &str) -> String {
+    let is_known = |part: &&str| !part.contains(['$', '*', '?', '[', '{']);
+    let mut parts: Vec<&str> = Vec::new();
+    for part in full.split('/').take_while(is_known) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 /// Those of them that lie below HOME, from there on.
@@ -74,5 +108,6 @@ mod tests {
         }
         assert!(paths_below_home("sh /x.sh ~/y.sh", "").is_empty());
         assert_eq!(absolute_paths_in("sh /x.sh ~/y.sh", ""), ["/x.sh"]);
+        assert_eq!(paths_below_home("sh ~/b/../a/x.sh", "/h"), ["a/x.sh"]);
     }
 }

@@ -2,18 +2,14 @@
 //! not one of them: most often it is a file that the agent has to write.
 use super::paths::name_of;
 use super::uses::names::looks_like_check;
+pub(in crate::policy) use super::wrappers::behind_first_words;
+use super::wrappers::{READERS, behind_first_word, is_assignment, is_before_program, lines_in_options};
 
 /// A line in a line in a line is looked into so deep.
 const DEPTH_MAX: usize = 4;
 /// So many files are named at most.
 const SCRIPTS_MAX: usize = 100;
 
-/// Words before a command that are none: what comes behind them is the command.
-const BEFORE: &[&str] = &[
-    "!", "{", "}", "if", "then", "elif", "else", "while", "until", "do", "time", "exec", "command", "builtin", "env",
-    "nice", "ionice", "nohup", "sudo", "setsid", "stdbuf", "unbuffer", "timeout", "xvfb-run", "xargs", "npx", "bunx",
-    "uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "bundle", "coverage", "strace", "taskset",
-];
 /// Words of the shell's own grammar.
 const KEYWORDS: &[&str] = &[
     "!", "{", "}", "if", "then", "elif", "else", "fi", "for", "in", "while", "until", "do", "done", "case", "esac",
@@ -36,7 +32,7 @@ const INTERPRETERS: &[&str] = &[
     "pwsh", "tclsh", "awk", "gawk", "swift", "groovy", "elixir", ".", "source",
 ];
 /// Every file behind these is run.
-const RUNNERS: &[&str] = &[
+pub(in crate::policy) const RUNNERS: &[&str] = &[
     "pytest",
     "py.test",
     "unittest",
@@ -84,30 +80,35 @@ const VERDICTS: &[&str] = &[
     "true",
     "yes",
 ];
-/// Options whose value is the next word.
-const WITH_VALUE: &[&str] =
-    &["-O", "-I", "-W", "-X", "-r", "--require", "--import", "--loader", "--experimental-loader", "-L", "-d"];
-
-/// The script files that a gate's line runs, as clean paths of the workspace. They may hold `*` and `?`; whether they
-/// exist is another matter.
-///
-/// ```
-/// use loop_core::policy::protect::scripts_in;
-///
-/// assert_eq!(scripts_in("sh ./run_tests.sh && bash -c 'scripts/x.sh --all'"), ["run_tests.sh", "scripts/x.sh"]);
-/// assert!(scripts_in("npm test && grep -q done notes.txt").is_empty());
-/// ```
-#[must_use]
-pub fn scripts_in(command: &str) -> Vec<String> {
-    scripts_at(command, "")
-}
-
-/// The same where the workspace's own absolute path is known: a path below it is one of it.
-#[must_use]
-pub fn scripts_at(command: &str, workspace: &str) -> Vec<String> {
-    let named = reading(command, workspace).named;
-    named.into_iter().filter(|script| script.by != RunBy::Module).map(|script| script.path).collect()
-}
+/// Options whose value is the next word, of shells and interpreters.
+const WITH_VALUE: &[&str] = &[
+    "-O",
+    "-I",
+    "-W",
+    "-X",
+    "-r",
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "-L",
+    "-d",
+    "--project",
+    "--tsconfig",
+    "--env-file",
+    "--conditions",
+    "--config",
+    "--cwd",
+    "--rcfile",
+    "--init-file",
+    "--import-map",
+    "--test-reporter",
+    "--test-concurrency",
+    "--check-hash-based-pycs",
+];
+/// Ends of the names of script files.
+const SCRIPT_ENDS: &[&str] =
+    &[".sh", ".bash", ".ksh", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl", ".php", ".lua"];
 
 /// The programs that a gate's line names: the first word of each simple command, and the programs behind one that starts
 /// another (`timeout 9 make`); also scripts outside of the workspace. Builtins and functions of a shell are none, nor is a
@@ -125,6 +126,35 @@ pub fn programs_in(command: &str, workspace: &str) -> Vec<String> {
     let mut programs = Found::of(command, workspace).programs;
     programs.retain(|program| !functions.contains(program));
     programs
+}
+
+/// A text with the path of HOME in place of `~/`, `$HOME/` and `${HOME}/`.
+///
+/// ```
+/// use loop_core::policy::protect::with_home;
+///
+/// assert_eq!(with_home("sh ~/w/a.sh \"$HOME/b\" x~/c", "/h/ann"), "sh /h/ann/w/a.sh \"/h/ann/b\" x~/c");
+/// ```
+#[must_use]
+pub fn with_home(text: &str, home: &str) -> String {
+    let home = home.trim_end_matches('/');
+    if home.is_empty() {
+        return text.to_owned();
+    }
+    let text =
+        ["$HOME/", "${HOME}/"].iter().fold(text.to_owned(), |text, name| text.replace(name, &format!("{home}/")));
+    let mut whole = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let begins = before.is_whitespace() || matches!(before, '=' | ':' | ';' | '&' | '|' | '(' | '`' | '\'');
+        match letter {
+            '~' if begins && letters.peek() == Some(&'/') => whole.push_str(home),
+            letter => whole.push(letter),
+        }
+        before = letter;
+    }
+    whole
 }
 
 /// The names of the functions that a line defines.
@@ -153,6 +183,8 @@ pub(super) enum RunBy {
     Maker,
     /// `python3 -m x`: the file that the module would be.
     Module,
+    /// A program that is not known here gets it: it may run it.
+    Argument,
 }
 
 /// A file that a line runs.
@@ -181,32 +213,29 @@ impl NamedScript {
     /// Whether it is only run for what it prints, and is not named as a check: it is the work then.
     pub(super) fn is_product(&self) -> bool {
         let is_program = match self.by {
-            RunBy::Shell | RunBy::Program | RunBy::Interpreter | RunBy::Module => true,
+            RunBy::Shell | RunBy::Program | RunBy::Interpreter | RunBy::Module | RunBy::Argument => true,
             RunBy::Runner | RunBy::Maker => false,
         };
         is_program && self.captured && !looks_like_check(&self.path)
     }
 }
 
-/// The files that a gate's own line runs to judge, as [`scripts_at`]. What it runs only for what that prints is the work.
+/// The script files that a gate's own line runs to judge, as clean paths of the workspace. They may hold `*` and `?`;
+/// whether they exist is another matter. `workspace` is its own absolute path, where that is known: a path below it is one
+/// of it. What the line runs only for what that prints is the work.
 ///
 /// ```
-/// use loop_core::policy::protect::{judging_scripts_at, output_scripts_at};
+/// use loop_core::policy::protect::judging_scripts_at;
 ///
-/// let line = "sh greet.sh ann | diff - expected.txt && sh check.sh";
-/// assert_eq!(judging_scripts_at(line, ""), ["check.sh"]);
-/// assert_eq!(output_scripts_at(line, ""), ["greet.sh"]);
+/// let line = "sh greet.sh ann | diff - expected.txt && sh ./check.sh && bash -c 'scripts/x.sh --all'";
+/// assert_eq!(judging_scripts_at(line, ""), ["check.sh", "scripts/x.sh"]);
+/// assert!(judging_scripts_at("npm test && grep -q done notes.txt", "").is_empty());
 /// ```
 #[must_use]
 pub fn judging_scripts_at(command: &str, workspace: &str) -> Vec<String> {
     let named = reading(command, workspace).named.into_iter();
-    named.filter(|script| script.by != RunBy::Module && !script.is_product()).map(|script| script.path).collect()
-}
-
-/// The files that a gate's own line runs for what they print.
-#[must_use]
-pub fn output_scripts_at(command: &str, workspace: &str) -> Vec<String> {
-    reading(command, workspace).named.into_iter().filter(NamedScript::is_product).map(|script| script.path).collect()
+    let is_sure = |by: RunBy| !matches!(by, RunBy::Module | RunBy::Argument);
+    named.filter(|script| is_sure(script.by) && !script.is_product()).map(|script| script.path).collect()
 }
 
 /// What a text of shell lines runs.
@@ -313,6 +342,7 @@ impl<'a> Found<'a> {
     }
 
     fn command(&mut self, words: &[String], input: Option<String>, depth: usize) {
+        lines_in_options(words).into_iter().for_each(|line| self.line(line, depth + 1));
         let words = behind_first_words(words);
         let Some((program, rest)) = words.split_first() else { return };
         if program == "cd" {
@@ -323,6 +353,9 @@ impl<'a> Found<'a> {
         let name = name_of(program);
         if program.contains('/') {
             self.add(program, RunBy::Program);
+        } else if SCRIPT_ENDS.iter().any(|end| program.ends_with(end)) {
+            // `uv run check.py`
+            self.add(program, RunBy::Interpreter);
         } else if program.starts_with('$') && program.len() > 1 {
             // A program in a variable: what it gets first is run by it.
             self.read.unnamed = self.read.unnamed.max(Unnamed::Program);
@@ -352,6 +385,27 @@ impl<'a> Found<'a> {
                 self.hands_on();
             }
             self.command(behind, None, depth + 1);
+        } else if !program.contains('/') && !READERS.contains(&name) {
+            self.unknown(rest, depth);
+        }
+    }
+
+    /// A program that is not known here may start another one.
+    fn unknown(&mut self, rest: &[String], depth: usize) {
+        let starts = |word: &String| {
+            let name = name_of(word);
+            let is_plain = name == word || word.starts_with('/');
+            is_plain && (is_shell(name) || is_python(name) || INTERPRETERS.contains(&name) && name.len() > 2)
+        };
+        if let Some(at) = rest.iter().position(starts)
+            && depth < DEPTH_MAX
+        {
+            return self.command(rest.get(at..).unwrap_or_default(), None, depth + 1);
+        }
+        for word in rest.iter().filter(|word| !word.starts_with('-')) {
+            if word.starts_with("./") || SCRIPT_ENDS.iter().any(|end| word.ends_with(end)) {
+                self.add(word, RunBy::Argument);
+            }
         }
     }
 
@@ -456,7 +510,7 @@ impl<'a> Found<'a> {
     fn folders(&self, told: Option<&str>) -> Vec<String> {
         let at = |folder: &str| match told {
             None => folder.to_owned(),
-            Some(told) => clean(folder, self.below(told)).unwrap_or_default(),
+            Some(told) => clean(folder, &self.below(told)).unwrap_or_default(),
         };
         let mut all = vec![at(&self.folder), at("")];
         all.dedup();
@@ -464,14 +518,15 @@ impl<'a> Found<'a> {
     }
 
     /// A path from the workspace on, where it is one into the workspace.
-    fn below<'b>(&self, word: &'b str) -> &'b str {
+    fn below(&self, word: &str) -> String {
         let word = ["$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| word.strip_prefix(here)).unwrap_or(word);
-        let below = word.strip_prefix(self.workspace).and_then(|rest| rest.strip_prefix('/'));
-        below.filter(|_| !self.workspace.is_empty()).unwrap_or(word)
+        let full = if word.starts_with('/') && word.contains("/..") { full_path(word) } else { word.to_owned() };
+        let below = full.strip_prefix(self.workspace).and_then(|rest| rest.strip_prefix('/'));
+        below.filter(|_| !self.workspace.is_empty()).unwrap_or(word).to_owned()
     }
 
     fn add(&mut self, word: &str, by: RunBy) {
-        let word = self.below(word);
+        let word = &self.below(word);
         if word.starts_with('/') || word.starts_with("../") {
             self.name_program(word);
         }
@@ -486,6 +541,19 @@ impl<'a> Found<'a> {
             }
         }
     }
+}
+
+/// An absolute path without `.` and `..`.
+fn full_path(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 fn is_python(name: &str) -> bool {
@@ -596,39 +664,6 @@ fn is_compared(commands: &[SimpleCommand]) -> bool {
     false
 }
 
-/// The words from the program on.
-pub(in crate::policy) fn behind_first_words(words: &[String]) -> &[String] {
-    let mut rest = words;
-    while rest.first().is_some_and(|word| is_before_program(word)) {
-        rest = behind_first_word(rest);
-    }
-    rest
-}
-
-/// Whether a program comes behind this word.
-fn is_before_program(word: &str) -> bool {
-    BEFORE.contains(&word) || is_assignment(word)
-}
-
-/// The words behind the first one and, where that starts a program, behind its options.
-fn behind_first_word(words: &[String]) -> &[String] {
-    let Some((first, mut rest)) = words.split_first() else { return words };
-    let is_before = BEFORE.contains(&first.as_str());
-    while let Some((word, behind)) = rest.split_first() {
-        let is_number = word.starts_with(|letter: char| letter.is_ascii_digit()) && !word.contains('/');
-        if !is_before || !(word.starts_with('-') || is_number || word == "run" || word == "exec") {
-            break;
-        }
-        rest = behind;
-    }
-    rest
-}
-
-fn is_assignment(word: &str) -> bool {
-    let name = word.split_once('=').map_or("", |(name, _)| name);
-    !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-}
-
 /// The first word that is neither an option nor the value of one, and the words after it.
 fn first_file(words: &[String]) -> Option<(&str, &[String])> {
     let mut rest = words;
@@ -718,6 +753,17 @@ fn quoted(rest: &mut impl Iterator<Item = char>, word: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The files that a line surely runs, also for what they print.
+    fn scripts_at(command: &str, workspace: &str) -> Vec<String> {
+        let named = reading(command, workspace).named.into_iter();
+        let is_sure = |by: RunBy| !matches!(by, RunBy::Module | RunBy::Argument);
+        named.filter(|script| is_sure(script.by)).map(|script| script.path).collect()
+    }
+
+    fn scripts_in(command: &str) -> Vec<String> {
+        scripts_at(command, "")
+    }
 
     #[test]
     fn the_programs_of_a_line_are_named_and_what_the_shell_does_itself_is_not() {
@@ -810,6 +856,28 @@ mod tests {
     }
 
     #[test]
+    fn what_another_program_starts_is_named_behind_its_options() {
+        let cases: &[(&str, &[&str])] = &[
+            ("timeout -s KILL 60 sh check.sh", &["check.sh"]),
+            ("env -u X sh check.sh", &["check.sh"]),
+            ("sudo -u ci ./check.sh", &["check.sh"]),
+            ("/usr/bin/env bash check.sh", &["check.sh"]),
+            ("flock l sh check.sh", &["check.sh"]),
+            ("flock l -c './check.sh -v'", &["check.sh"]),
+            ("nix develop -c ./check.sh", &["check.sh"]),
+            ("nix-shell --run 'sh check.sh'", &["check.sh"]),
+            ("tsx --tsconfig t.json check.ts", &["check.ts"]),
+            ("node --env-file .env check.js", &["check.js"]),
+            ("uv run --with rich check.py", &["check.py"]),
+            ("docker run --rm -v .:/w -w /w img sh check.sh", &["check.sh"]),
+            ("retry -t 3 python3 check.py", &["check.py"]),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(scripts_in(line), *expected, "{line}");
+        }
+    }
+
+    #[test]
     fn what_a_line_only_reads_or_what_lies_elsewhere_is_not_named() {
         for line in [
             "",
@@ -843,8 +911,10 @@ mod tests {
             "php -l a.php; php --syntax-check a.php",
             "bash -n a.sh; sh -en a.sh",
             "python3 -m py_compile a.py; python -m compileall -q src",
+            "shellcheck sh a.sh; echo sh a.sh; which python3 a.py",
+            "retry -t 3 ./a.sh",
         ] {
-            let found: Vec<String> = scripts_in(line).into_iter().filter(|path| path != "sh -c").collect();
+            let found = scripts_in(line);
             assert!(found.is_empty(), "{line}: {found:?}");
         }
     }

@@ -11,7 +11,8 @@ const DEPTH_MAX: usize = 3;
 const NO_TEST: &str = "no test specified";
 
 /// The parts of a JSON file that test runners read.
-const JSON_PARTS: &[&str] = &["scripts", "tasks", "jest", "vitest", "mocha", "ava", "tap", "jasmine", "c8", "nyc"];
+pub(super) const JSON_PARTS: &[&str] =
+    &["scripts", "tasks", "jest", "vitest", "mocha", "ava", "tap", "jasmine", "c8", "nyc"];
 /// Names of scripts that gates are made of: a part of the name, or the whole.
 const CHECK_PARTS: &[&str] = &["test", "check", "verify", "lint", "spec", "validate", "e2e"];
 const CHECK_NAMES: &[&str] = &["ci", "qa", "all", "types", "tsc"];
@@ -24,7 +25,7 @@ const INI_SECTIONS: &[&str] = &["[pytest]", "[tool:pytest]", "[tox]", "[testenv"
 /// Whether a file of this name may define how tests are run.
 #[must_use]
 pub fn is_target_file(file_name: &str) -> bool {
-    Format::of(file_name).is_some()
+    TargetFormat::of(file_name).is_some()
 }
 
 /// The part of a file that defines how tests are run; none where it defines nothing. `read` gets the path of each file
@@ -39,17 +40,17 @@ pub fn is_target_file(file_name: &str) -> bool {
 /// assert_ne!(before, says(r#"{"version": "2", "scripts": {"test": "true"}}"#));
 /// ```
 pub fn test_definition(file_name: &str, content: &str, read: &mut dyn FnMut(&str) -> Option<String>) -> Option<String> {
-    match Format::of(file_name)? {
-        Format::Json => of_json(content),
-        Format::Make => {
+    match TargetFormat::of(file_name)? {
+        TargetFormat::Json => of_json(content),
+        TargetFormat::Make => {
             let whole = with_included(content, read);
             let lower = whole.to_ascii_lowercase();
             ["test", "check"].iter().any(|word| lower.contains(word)).then_some(whole)
         }
-        Format::Pyproject => of_toml(content, PYPROJECT_PARTS),
-        Format::Cargo => of_toml(content, CARGO_PARTS),
-        Format::Ini => INI_SECTIONS.iter().any(|section| content.contains(section)).then(|| content.to_owned()),
-        Format::Whole => Some(content.to_owned()),
+        TargetFormat::Pyproject => of_toml(content, PYPROJECT_PARTS),
+        TargetFormat::Cargo => of_toml(content, CARGO_PARTS),
+        TargetFormat::Ini => INI_SECTIONS.iter().any(|section| content.contains(section)).then(|| content.to_owned()),
+        TargetFormat::Whole => Some(content.to_owned()),
     }
 }
 
@@ -67,9 +68,15 @@ pub fn target_change(path: &str, before: Option<&str>, after: Option<&str>) -> O
     let before = before?;
     match after {
         Some(after) if after == before => None,
-        Some(_) => Some(format!("{path}: changed; it defines how tests are run")),
+        Some(_) => Some(target_sentence(path)),
         None => Some(format!("{path}: changed; it does not define any more how tests are run")),
     }
+}
+
+/// That a file was changed which still defines how tests are run.
+#[must_use]
+pub fn target_sentence(path: &str) -> String {
+    format!("{path}: changed; it defines how tests are run")
 }
 
 /// What to report of a new file: a makefile that make prefers, or settings of a test runner where tests were run
@@ -90,16 +97,21 @@ pub fn new_target(path: &str, says: Option<&str>, known: &[&str]) -> Option<Stri
         let lesser = MAKE.iter().skip(rank + 1).find(|make| known.contains(make))?;
         return Some(format!("{path} is new and is read instead of {lesser}"));
     }
-    match Format::of(name)? {
-        Format::Ini | Format::Whole if !known.is_empty() => {
+    match TargetFormat::of(name)? {
+        TargetFormat::Ini | TargetFormat::Whole if !known.is_empty() => {
             says.map(|_| format!("{path} is new and says how tests are run"))
         }
-        Format::Ini | Format::Whole | Format::Json | Format::Make | Format::Pyproject | Format::Cargo => None,
+        TargetFormat::Ini
+        | TargetFormat::Whole
+        | TargetFormat::Json
+        | TargetFormat::Make
+        | TargetFormat::Pyproject
+        | TargetFormat::Cargo => None,
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Format {
+pub(super) enum TargetFormat {
     Json,
     Make,
     Pyproject,
@@ -108,8 +120,8 @@ enum Format {
     Whole,
 }
 
-impl Format {
-    fn of(file_name: &str) -> Option<Self> {
+impl TargetFormat {
+    pub(super) fn of(file_name: &str) -> Option<Self> {
         let name = file_name.rsplit('/').next().unwrap_or(file_name);
         let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
         match name {

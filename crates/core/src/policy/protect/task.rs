@@ -1,4 +1,4 @@
-//! Whether a task names a file as one that may be changed.
+//! Whether a task names a file as one that may be changed, and whether it asks for a test to be removed or renamed.
 //!
 //! A file is named by its path or by its whole name; a shell script also by its name without the end, where that is not a
 //! common word (`calc` for `calc.sh`). A mention that forbids a change does not count, and one such mention is enough:
@@ -11,7 +11,7 @@ use super::uses::names::looks_like_check;
 const CHANGES: &[&str] = &[
     "chang", "touch", "modif", "edit", "alter", "delet", "remov", "weak", "rewrit", "updat", "adjust", "adapt",
     "tamper", "replac", "overwrit", "mov", "renam", "break", "disabl", "patch", "fix", "repair", "extend", "improv",
-    "correct",
+    "correct", "drop",
 ];
 /// Words that forbid the change that follows.
 const NEGATIONS: &[&str] = &[
@@ -47,6 +47,36 @@ const FORBIDS: &[&str] = &[
 const CLAUSES: &[&str] = &["but", "instead", "rather", "without", "leave", "keep", "then", "however", "while", "so"];
 /// Words that turn what was said before: "all except".
 const EXCEPTIONS: &[&str] = &["except", "excluding", "apart"];
+/// Words between a verb and what it removes.
+const FILLERS: &[&str] = &[
+    "the",
+    "a",
+    "an",
+    "all",
+    "both",
+    "these",
+    "those",
+    "old",
+    "obsolete",
+    "outdated",
+    "unused",
+    "dead",
+    "file",
+    "files",
+    "case",
+    "cases",
+    "in",
+    "of",
+    "from",
+    "and",
+    "or",
+    "named",
+    "called",
+    "function",
+    "functions",
+];
+/// Words before what comes in its place.
+const BY_WHAT: &[&str] = &["to", "by", "with", "into", "as"];
 /// So many words may stand between a negation and the change: "not, under any condition, be changed".
 const WORDS_BETWEEN: usize = 4;
 
@@ -66,6 +96,37 @@ pub fn names_file(text: &str, path: &str) -> bool {
         }
     }
     is_named && !is_forbidden
+}
+
+/// Whether a text asks for a test to be removed, renamed or replaced. It must name the test or its file, and this must be
+/// what the verb stands for: "remove test_old", "rename `test_a` to `test_b`", "delete the tests in tests/test_old.py",
+/// "test_old should be removed". A test is named by its whole name or by the last part of it; a part that is a plain word
+/// (`adds`) names none.
+///
+/// ```
+/// use loop_core::policy::protect::asks_to_remove_test;
+///
+/// let id = "tests/test_api.py::test_old";
+/// assert!(asks_to_remove_test("Drop the old API and remove test_old.", id));
+/// assert!(asks_to_remove_test("Delete the tests of the old API in tests/test_api.py", id));
+/// assert!(!asks_to_remove_test("Remove the old API.", id));
+/// assert!(!asks_to_remove_test("Remove the debug prints from tests/test_api.py", id));
+/// ```
+#[must_use]
+pub fn asks_to_remove_test(text: &str, id: &str) -> bool {
+    let mut asked = false;
+    for sentence in sentences(text) {
+        let mut before = Mood::Allows;
+        for clause in clauses(&sentence) {
+            let mood = clause.mood(before);
+            if clause.words.iter().any(|word| is_test_name(word, id)) && mood == Mood::Forbids {
+                return false;
+            }
+            asked |= mood == Mood::Allows && clause.removes_test(id);
+            before = mood;
+        }
+    }
+    asked
 }
 
 /// What a clause says about changes.
@@ -103,6 +164,48 @@ impl Clause {
         });
         if is_forbidden { Mood::Forbids } else { Mood::Allows }
     }
+}
+
+impl Clause {
+    /// Whether a verb of this clause removes a test.
+    fn removes_test(&self, id: &str) -> bool {
+        let is_filler = |word: &str| FILLERS.contains(&word.to_ascii_lowercase().as_str());
+        let is_object = |word: &str| matches!(word.to_ascii_lowercase().as_str(), "test" | "tests");
+        let is_like_name = |word: &str| word.contains(['_', '.', '/']) || word.chars().any(char::is_uppercase);
+        self.words.iter().enumerate().any(|(at, verb)| {
+            if !is_removal(verb) {
+                return false;
+            }
+            let (before, behind) = self.words.split_at(at);
+            let mut behind = behind.iter().skip(1).map(String::as_str).skip_while(|word| is_filler(word)).peekable();
+            // "remove the tests of the old API in a.py": the name may stand further behind.
+            if behind.peek().is_some_and(|word| is_object(word)) {
+                let mut named = behind.take_while(|word| !BY_WHAT.contains(&word.to_ascii_lowercase().as_str()));
+                return named.any(|word| is_test_name(word, id));
+            }
+            let mut list = behind.take_while(|word| is_filler(word) || is_object(word) || is_like_name(word));
+            // "a.py should be removed"
+            let is_passive = before.last().is_some_and(|word| matches!(word.as_str(), "be" | "being"));
+            let mut subject = before.iter().rev().take(WORDS_BETWEEN + 1);
+            list.any(|word| is_test_name(word, id)) || is_passive && subject.any(|word| is_test_name(word, id))
+        })
+    }
+}
+
+fn is_removal(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    ["remov", "delet", "renam", "replac"].iter().any(|begin| word.starts_with(begin))
+        || matches!(word.as_str(), "drop" | "drops" | "dropped" | "dropping")
+}
+
+/// Whether a word names a test or its file: by the whole id, the path in it, or its last part.
+fn is_test_name(word: &str, id: &str) -> bool {
+    let word = word.strip_suffix("'s").unwrap_or(word);
+    let bare = id.split(['[', '(']).next().unwrap_or(id).trim();
+    let path = bare.split("::").next().filter(|path| path.contains('.') && !path.contains(' '));
+    let last = bare.rsplit([':', '.', ' ', '/', '>', '#']).next().unwrap_or(bare);
+    let is_telling = last.contains('_') || last.len() > 4 && last.to_ascii_lowercase().starts_with("test");
+    word == bare || is_telling && word == last || path.is_some_and(|path| is_name(word, path))
 }
 
 fn is_change(word: &str) -> bool {
@@ -176,4 +279,49 @@ fn is_name(word: &str, path: &str) -> bool {
     let stem = name.strip_suffix(".sh").filter(|stem| stem.len() > 2 && !looks_like_check(name));
     let word = word.strip_suffix("'s").unwrap_or(word);
     word == path && (is_plain || path.contains('/')) || is_plain && word == name || stem == Some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_task_that_names_the_test_or_its_file_asks_for_its_removal() {
+        let id = "tests/test_api.py::TestOld::test_a";
+        for text in [
+            "Remove test_a.",
+            "rename test_a to test_b",
+            "Rename `test_a` in tests/test_api.py to `test_b`.",
+            "The old API goes: delete tests/test_api.py and the module.",
+            "Delete the tests of the old API (test_a, test_c)",
+            "test_a should be removed",
+            "Replace the obsolete test test_a by a new one",
+            "drop tests/test_api.py::TestOld::test_a",
+        ] {
+            assert!(asks_to_remove_test(text, id), "{text}");
+        }
+        for text in [
+            "",
+            "Remove the tests of the old API",
+            "Rename test_b to test_a",
+            "Fix test_a",
+            "Do not remove test_a",
+            "never drop test_a or rename it",
+            "Remove the flaky sleep from test_a",
+            "Remove the prints in tests/test_api.py",
+            "Remove the old API without deleting test_a",
+            "Make test_a pass; remove the old module",
+            "Remove the function that test_a calls",
+        ] {
+            assert!(!asks_to_remove_test(text, id), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_plain_word_names_no_test() {
+        assert!(!asks_to_remove_test("remove add", "calc.test.js > add"));
+        assert!(asks_to_remove_test("remove calc.test.js", "calc.test.js::add"));
+        assert!(asks_to_remove_test("delete TestParse", "TestParse"));
+        assert!(asks_to_remove_test("drop parses_old", "parser::tests::parses_old"));
+    }
 }

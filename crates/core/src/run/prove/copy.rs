@@ -101,6 +101,7 @@ fn verdict(state: &RunState, unjudged: &UnjudgedCopy, deciding: &Deciding) -> Co
 /// Why the workspace decides from now on: this project cannot be judged in a copy.
 fn workspace_only(state: &RunState, unjudged: &UnjudgedCopy, verdict: &CopyVerdict) -> Option<WorkspaceOnly> {
     let report = &unjudged.report;
+    let no_repository = report.not_done == Some(NotJudged::NoRepository);
     let was_opened = report.not_done.is_none() && report.place == JudgePlace::WorkspaceOpened;
     let worked = state.iteration > 0;
     let final_has_result = || {
@@ -112,7 +113,7 @@ fn workspace_only(state: &RunState, unjudged: &UnjudgedCopy, verdict: &CopyVerdi
         (JudgedTree::Final, CopyVerdict::Disagrees { what }) if !worked => {
             format!("the gates pass in the workspace and not in a clean copy: {what}")
         }
-        (JudgedTree::Final, CopyVerdict::NotDone { why }) if !worked || was_opened => why.clone(),
+        (JudgedTree::Final, CopyVerdict::NotDone { why }) if !worked || was_opened || no_repository => why.clone(),
         (JudgedTree::Initial, CopyVerdict::UnlikeBaseline { what }) if report.not_done.is_some() => {
             format!("also on the initial state, {what}")
         }
@@ -198,6 +199,7 @@ fn verdict_on(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
 fn without_new_tests(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
     let mut has_tests = false;
     let mut needs_them_otherwise = None;
+    let mut without_tests = None;
     for judged in on_required(state, gates) {
         let Some(gate) = state.gates.get(judged.gate).filter(|gate| !gate.spec().trust_exit) else { continue };
         let ran_first = gate.first_round().and_then(|first| first.tests).map_or(0, |tests| tests.passed + tests.failed);
@@ -205,6 +207,9 @@ fn without_new_tests(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
         let Some(now) = judged.report.tests.as_deref() else {
             if ran_first > 0 {
                 return CopyVerdict::Disagrees { what: failure_text(state, judged) };
+            }
+            if judged.verdict == Verdict::Fail && without_tests.is_none() {
+                without_tests = Some(judged);
             }
             continue;
         };
@@ -229,13 +234,21 @@ fn without_new_tests(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
         }
     }
     match (has_tests, needs_them_otherwise) {
-        (false, _) => CopyVerdict::NoProbe { why: "the gates show no tests".to_owned() },
+        (false, _) => match without_tests {
+            Some(judged) if !is_about_coverage(judged) => CopyVerdict::Disagrees { what: failure_text(state, judged) },
+            Some(_) | None => CopyVerdict::NoProbe { why: "the gates show no tests".to_owned() },
+        },
         (true, Some(name)) => {
             let why = format!("{name} needs the new test files for something else than tests that fail");
             CopyVerdict::NoProbe { why }
         }
         (true, None) => CopyVerdict::Passes,
     }
+}
+
+/// Whether a gate that shows no tests fails because too little of the sources was run: new tests are needed for that.
+fn is_about_coverage(judged: &JudgedGate) -> bool {
+    judged.report.excerpt.to_ascii_lowercase().contains("coverage")
 }
 
 /// With an added failing test: every gate that has one must fail. Only these gates are in the report.

@@ -1,5 +1,5 @@
 //! Everything that may speak against a pass: outputs, copies, probes, changes of the agent, hidden gates.
-use super::{clean_copy, surroundings};
+use super::{certificate, clean_copy, surroundings};
 use crate::policy::promise_warning::{PromiseFlaw, promise_warnings};
 use crate::policy::proof::{Finding, FindingKind, ProbeResult, RedBefore, StrengthReport};
 use crate::policy::protect::{Opportunity, OpportunityKind, is_runner_file};
@@ -17,6 +17,7 @@ pub(super) fn all_findings(state: &RunState, point: GatePoint, strength: &Streng
     all.extend(copy_findings(state, point, strength));
     all.extend(surroundings::findings(state));
     all.extend(opportunities(state));
+    all.extend(harmless_targets(state));
     all.extend(deceiving_promises(state));
     all.extend(without_tests(state));
     all.extend(installed_dependencies(state, point));
@@ -48,6 +49,11 @@ pub(super) fn output_findings(state: &RunState) -> Vec<Finding> {
             let then = if state.iteration > 0 { ", as before iteration 1" } else { "" };
             let text = format!("{name}: {} fail although it exits with 0{then}", count_text(now.failed));
             all.push(finding(FindingKind::FailingTests, text));
+        }
+        if !now.asked_away.is_nothing() {
+            let which = now.asked_away.words();
+            let text = format!("{name}: tests that the task asks to remove or rename do not run any more: {which}");
+            all.push(finding(FindingKind::AllowedChanges, text));
         }
         if gate.is_selective() {
             let text = format!("{name}: it does not run the same tests each time; whether tests are gone is not known");
@@ -103,6 +109,15 @@ pub(super) fn copy_findings(state: &RunState, point: GatePoint, strength: &Stren
         all.push(finding(FindingKind::Undo, text));
     }
     all
+}
+
+/// Changed files that define how tests are run, and that have lost nothing by it. Those of the gates are named already.
+fn harmless_targets(state: &RunState) -> Option<Finding> {
+    let opportunities = || state.certified().into_iter().flat_map(|certified| &certified.opportunities);
+    let is_named = |path: &&String| opportunities().any(|one| one.path == **path);
+    let names = NameList::of(certificate::harmless_targets(state).filter(|path| !is_named(path)).map(String::as_str));
+    let text = format!("files that define how tests are run were changed, and lost nothing: {}", names.words());
+    (!names.is_nothing()).then(|| finding(FindingKind::GateFiles, text))
 }
 
 /// What the agent changed that could have made the pass easier, by kind.

@@ -2,10 +2,10 @@
 use super::clean_copy;
 use super::copy::{OUT_OF_TIME, STOPPED_BY_YOU};
 use super::findings::{copy_findings, lost_in_workspace, output_findings};
-use super::strength::{red_before, strength};
+use super::strength::{probe_result, red_before, strength};
 use super::weigh::is_evidence;
 use crate::machine::Deciding;
-use crate::policy::proof::{FindingKind, RedBefore, probe_budget_ms};
+use crate::policy::proof::{FindingKind, ProbeResult, RedBefore, probe_budget_ms};
 use crate::run::fact::{GatePoint, Order};
 use crate::run::judge_report::JudgedTree;
 use crate::run::judgement::CopyVerdict;
@@ -79,13 +79,13 @@ fn next_probe(state: &RunState, point: GatePoint, clean: &JudgedCopy, deciding: 
     let Some(canary) = copy(|tree| tree == JudgedTree::Canary) else { return Some(JudgedTree::Canary) };
     let Some(undone) = copy(|tree| tree == JudgedTree::Undone) else {
         // Gates that do not notice a failing test do not notice anything.
-        return (canary.verdict != CopyVerdict::Passes).then_some(JudgedTree::Undone);
+        return (probe_result(canary) != ProbeResult::NotNoticed).then_some(JudgedTree::Undone);
     };
-    if undone.verdict == CopyVerdict::Passes && red_before(state) == RedBefore::Assertion {
+    if probe_result(undone) == ProbeResult::NotNoticed && red_before(state) == RedBefore::Assertion {
         return None;
     }
-    let used = [without_new, canary, undone].map(|copy| copy.duration_ms).into_iter().fold(0, u64::saturating_add);
-    let budget_ms = probe_budget_ms(clean.duration_ms, deciding).saturating_sub(used);
+    let used = [without_new, canary, undone].map(|copy| copy.gates_ms).into_iter().fold(0, u64::saturating_add);
+    let budget_ms = probe_budget_ms(clean.gates_ms, deciding).saturating_sub(used);
     // Time that passes after the limit of the run is not spent on probes.
     let budget_ms = state.probe_ms_left(point, deciding).map_or(budget_ms, |left| left.min(budget_ms));
     let hunks = copy(|tree| matches!(tree, JudgedTree::Hunks { .. }));

@@ -73,10 +73,13 @@ pub(super) fn strength(state: &RunState, point: GatePoint, deciding: &Deciding) 
         (None, None, _) => Some(ProbeResult::NotTried(no_time(state))),
     };
     let hunks = hunks.unwrap_or_default();
+    let undone = copy(|tree| tree == JudgedTree::Undone);
+    let undo_did_not_build = undo == ProbeResult::Noticed && undone.is_some_and(|copy| copy.did_not_build);
     StrengthReport {
         red_before,
         canary,
         undo,
+        undo_did_not_build,
         hunks: hunks.all,
         hunks_tried: hunks.tried,
         hunks_noticed: hunks.noticed,
@@ -104,7 +107,7 @@ fn no_probe_tried(state: &RunState, point: GatePoint, deciding: &Deciding) -> No
         return NotTried::Disabled;
     }
     if !may_copy(state, deciding) {
-        return NotTried::NotPossible { why: "there is no clean copy".to_owned() };
+        return NotTried::NotPossible { why: why_no_copy(state) };
     }
     if clean_copy(state, point).is_none_or(|copy| copy.verdict != CopyVerdict::Passes) {
         return NotTried::Needless { why: "something else speaks against the pass".to_owned() };
@@ -116,6 +119,18 @@ fn no_probe_tried(state: &RunState, point: GatePoint, deciding: &Deciding) -> No
     no_time(state)
 }
 
+/// Why there is no clean copy that a probe could change.
+fn why_no_copy(state: &RunState) -> String {
+    match state.proving.workspace_only() {
+        Some(only) if !only.changed_ignored.is_nothing() => {
+            let files = only.changed_ignored.words();
+            format!("a copy does not have the ignored files that changed, and the gates need them: {files}")
+        }
+        Some(_) => "this project cannot be judged in a copy".to_owned(),
+        None => "there are no checkpoints to copy".to_owned(),
+    }
+}
+
 /// Why no further probe was begun, where one was possible.
 fn no_time(state: &RunState) -> NotTried {
     match state.requests.stop {
@@ -124,7 +139,8 @@ fn no_time(state: &RunState) -> NotTried {
     }
 }
 
-fn probe_result(copy: &JudgedCopy) -> ProbeResult {
+/// What a copy with a canary or with undone sources shows. There the gates must not pass.
+pub(super) fn probe_result(copy: &JudgedCopy) -> ProbeResult {
     match &copy.verdict {
         CopyVerdict::Disagrees { .. } => ProbeResult::Noticed,
         CopyVerdict::Passes => ProbeResult::NotNoticed,

@@ -19,11 +19,7 @@ fn outside_files(state: &RunState) -> Vec<Finding> {
     let (decide, others): (Vec<&OutsideChange>, Vec<&OutsideChange>) =
         changes.iter().partition(|change| change.decides());
     let texts = [
-        (
-            FindingKind::OutsideFiles,
-            "files outside of the workspace that a gate's command names are not as at the start",
-            decide,
-        ),
+        (FindingKind::OutsideFiles, "files outside of the workspace that a gate uses are not as at the start", decide),
         (
             FindingKind::OutsideSettings,
             "files outside of the workspace that tools may read are not as at the start",

@@ -2,6 +2,7 @@
 use super::{InProject, flag};
 use crate::agent::Permissions;
 use crate::agent::registry::KEY_DOC;
+use crate::policy::failures::FailureTable;
 use crate::settings::amounts::Millis;
 use crate::settings::choices::{ContainmentMode, OnBlocked, OnQuestion, PERMISSIONS_KIND, SessionMode, StatusBlock};
 use crate::settings::value::Kind;
@@ -109,6 +110,14 @@ topic! {
             kind: OnQuestion::KIND,
             default: "decide",
             flag: flag("on-question", "WHAT"),
+            may_change: true,
+        }
+        /// What follows from a class of failure, one per line: CLASS wait LONGEST TRIES, CLASS next (the next iteration)
+        /// or CLASS stop. For example: overload wait 10m 50. Classes that are not named are handled as usual.
+        on_failure: FailureTable {
+            kind: Kind::Failures,
+            flag: flag("on-failure", "CLASS WHAT"),
+            in_project: InProject::Never,
             may_change: true,
         }
         /// What STATUS BLOCKED means: a question (see on_question), or the end of the loop.

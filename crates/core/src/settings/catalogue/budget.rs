@@ -56,16 +56,17 @@ topic! {
             may_change: true,
             in_project: InProject::Never,
         }
-        /// What a call counts as when its cost is not reported, in dollars; each known agent has its own value.
+        /// What a call counts as when its cost is not reported, in dollars. Without it: as much as the dearest call so
+        /// far; where none is known, a value for each agent, and never more than the whole limit.
         worst_cost: Option<Micros> {
             kind: Kind::MoneyOrUnlimited,
             flag: flag("worst-cost", "USD"),
             may_change: true,
         }
-        /// What a call counts as when its tokens are not reported.
+        /// What a call counts as when its tokens are not reported. Without it: as many as the largest call so far; where
+        /// none is known, 1000000, and never more than the whole limit.
         worst_tokens: Option<u32> {
             kind: Kind::CountOrUnlimited(u32::MAX),
-            default: "1000000",
             flag: flag("worst-tokens", "N"),
             may_change: true,
         }

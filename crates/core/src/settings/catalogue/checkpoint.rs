@@ -35,15 +35,25 @@ topic! {
             default: "2GiB",
             flag: flag("checkpoint-file-max", "SIZE"),
         }
-        /// How long the checkpoints of a loop are kept after its end. Those that you named stay until you remove them.
+        /// How long the iterations in between are kept after the end of a loop. The others stay longer
+        /// (`checkpoint_retention_main`); those that you named stay until you remove them.
         checkpoint_retention: Option<Millis> {
             kind: Kind::DurationOrUnlimited,
             default: "24h",
             flag: flag("checkpoint-retention", "DURATION"),
             in_project: InProject::Never,
         }
-        /// How much disk the checkpoints of all loops may use together. Over it, the checkpoints of the loops that
-        /// ended first are removed before their time.
+        /// How long the main checkpoints of a loop are kept after its end: initial, the last, the best and the verified
+        /// one, and those of interrupted attempts, of tampering and of rollbacks. Never shorter than
+        /// `checkpoint_retention`.
+        checkpoint_retention_main: Option<Millis> {
+            kind: Kind::DurationOrUnlimited,
+            default: "30d",
+            flag: flag("checkpoint-retention-main", "DURATION"),
+            in_project: InProject::Never,
+        }
+        /// How much disk the checkpoints of all loops may use together. Over it, checkpoints are removed before
+        /// their time: iterations in between first, then those of the loops that ended first.
         checkpoint_bytes: Option<Bytes> {
             kind: Kind::SizeOrUnlimited,
             default: "20GiB",

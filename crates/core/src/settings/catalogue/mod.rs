@@ -95,17 +95,17 @@ pub mod keys {
     pub use super::start::keys::*;
 }
 
-/// The keys of all topics, in the order in which help shows them.
-const TOPICS: [&[&Key]; 9] = [
-    GateSettings::KEYS,
-    LimitSettings::KEYS,
-    AgentSettings::KEYS,
-    GuardSettings::KEYS,
-    BreakerSettings::KEYS,
-    BudgetSettings::KEYS,
-    CheckpointSettings::KEYS,
-    StartSettings::KEYS,
-    OutputSettings::KEYS,
+/// The headings and keys of all topics, in the order in which help shows them.
+const TOPICS: [(&str, &[&Key]); 9] = [
+    ("Gates (when a loop is done)", GateSettings::KEYS),
+    ("Limits of time and number", LimitSettings::KEYS),
+    ("Agent", AgentSettings::KEYS),
+    ("What the agent may not change", GuardSettings::KEYS),
+    ("Breaker (when a loop makes no progress)", BreakerSettings::KEYS),
+    ("Money, tokens and calls", BudgetSettings::KEYS),
+    ("Checkpoints", CheckpointSettings::KEYS),
+    ("Start", StartSettings::KEYS),
+    ("End and notification", OutputSettings::KEYS),
 ];
 
 /// Every setting with its type, by topic. This is what code reads.
@@ -158,7 +158,12 @@ impl Default for Values {
 
 /// All keys, in the order in which help shows them.
 pub fn catalogue() -> impl Iterator<Item = &'static Key> {
-    TOPICS.into_iter().flatten().copied()
+    topics().flat_map(|(_, keys)| keys.iter().copied())
+}
+
+/// The topics with their headings, in the order in which help shows them.
+pub fn topics() -> impl Iterator<Item = (&'static str, &'static [&'static Key])> {
+    TOPICS.into_iter()
 }
 
 /// The key of that name: for names that come from a person or a file.

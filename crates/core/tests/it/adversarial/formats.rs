@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::talk::Step;
 
-const SESSION: &str = "11111111-2222-4333-8444-555555555555";
+pub(super) const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 const OTHER: &str = "99999999-8888-4777-8666-555555555555";
 
 /// The stdout of that agent.
@@ -11,6 +11,9 @@ pub(crate) fn stdout(agent: &str, steps: &[Step]) -> Vec<u8> {
     let lines = match agent {
         "claude" => claude(steps, true),
         "qwen" => claude(steps, false),
+        "grok" => claude(steps, true),
+        "copilot" => super::more_formats::copilot(steps),
+        "pi" => super::more_formats::pi(steps),
         "codex" => codex(steps),
         "gemini" => gemini(steps),
         "opencode" => opencode(steps),
@@ -48,7 +51,7 @@ fn last_words(steps: &[Step]) -> &str {
 }
 
 /// What another session said. Where lines do not name theirs, it comes first.
-fn elsewhere(steps: &[Step]) -> Vec<&str> {
+pub(super) fn elsewhere(steps: &[Step]) -> Vec<&str> {
     steps.iter().filter_map(|step| if let Step::Elsewhere(text) = step { Some(text.as_str()) } else { None }).collect()
 }
 
@@ -133,7 +136,7 @@ fn number_messages(lines: &mut [Value]) {
 }
 
 /// The pieces in which a text comes, cut within the marks.
-fn pieces(text: &str) -> Vec<String> {
+pub(super) fn pieces(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     letters.chunks(41).map(|piece| piece.iter().collect()).collect()
 }

@@ -1,5 +1,6 @@
 //! Transcripts that try to be taken for done: none of them may be, and each has a twin that must be.
 mod formats;
+mod more_formats;
 mod talk;
 
 use std::collections::BTreeMap;

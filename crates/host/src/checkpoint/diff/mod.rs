@@ -63,6 +63,9 @@ pub const NAMES_MAX: usize = 100;
 /// So that they fit into a fact.
 pub const NAMES_BYTES_MAX: usize = 8 * 1024;
 
+/// A log of a nested repository that is longer is not read.
+const LOG_BYTES_MAX: usize = 1 << 20;
+
 /// Where the bytes of files come from. The ids may be any that are equal when the bytes are.
 pub trait ContentReader {
     /// The bytes of a file, or where a link leads. Of more than `bytes_max` only the beginning.
@@ -244,13 +247,37 @@ pub struct Difference {
     pub parted: Vec<Vec<Vec<u8>>>,
     /// Renames by similarity were not searched: too many files came and went.
     pub renames_given_up: bool,
+    /// Nested repositories whose own files (`.git`) differ. These are kept, and are neither counted nor compared.
+    pub nested: Vec<NestedRepository>,
+}
+
+/// A nested repository that changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NestedRepository {
+    /// The folder that it is in.
+    pub path: Vec<u8>,
+    /// How many commits were made in it, where its log tells.
+    pub commits: Option<usize>,
+}
+
+impl NestedRepository {
+    /// `libs/a: 1 commit`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let what = match self.commits {
+            Some(1) => "1 commit".to_owned(),
+            Some(commits) if commits > 1 => format!("{commits} commits"),
+            Some(_) | None => "its repository changed".to_owned(),
+        };
+        format!("{}: {what}", text::escape_path(&self.path))
+    }
 }
 
 impl Difference {
     /// Whether nothing differs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.joined.is_empty() && self.parted.is_empty()
+        self.changes.is_empty() && self.joined.is_empty() && self.parted.is_empty() && self.nested.is_empty()
     }
 
     /// The sums. A file that is not text, or is too large, counts as a file without lines.
@@ -306,7 +333,30 @@ pub fn changes(
     let mut difference = weigh(walked.pairs, contents, bounds)?;
     difference.joined = walked.joined;
     difference.parted = walked.parted;
+    for nested in walked.nested {
+        let (from, to) = nested.log;
+        let commits = commits_between(from, to, contents);
+        difference.nested.push(NestedRepository { path: nested.path, commits });
+    }
     Ok(difference)
+}
+
+/// How many commits the log of a HEAD has gained; none where it cannot be told.
+fn commits_between(from: Option<Side>, to: Option<Side>, contents: &dyn ContentReader) -> Option<usize> {
+    let read = |side: Option<Side>| match side.and_then(|side| side.id) {
+        Some(id) => match contents.read(&id, LOG_BYTES_MAX).ok()? {
+            Content::Whole(bytes) => Some(bytes),
+            Content::Beginning(_) => None,
+        },
+        None => Some(Vec::new()),
+    };
+    let (before, after) = (read(from)?, read(Some(to?))?);
+    let new = after.strip_prefix(before.as_slice())?;
+    let is_commit = |line: &&[u8]| {
+        let message = line.iter().position(|byte| *byte == b'\t').and_then(|at| line.get(at + 1..));
+        message.is_some_and(|message| message.starts_with(b"commit"))
+    };
+    Some(new.split(|byte| *byte == b'\n').filter(is_commit).count())
 }
 
 /// Finds renames and counts lines in names that are known to differ, each once.

@@ -48,6 +48,9 @@ pub fn patch(difference: &Difference, contents: &dyn ContentReader, bounds: &Bou
             note(writer.out, &format!("{} {words}", names.join(" and ")))?;
         }
     }
+    for nested in &difference.nested {
+        note(writer.out, &nested.words())?;
+    }
     Ok(())
 }
 

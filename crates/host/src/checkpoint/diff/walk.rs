@@ -13,6 +13,16 @@ pub(super) struct Walked {
     pub(super) pairs: Vec<Pair>,
     pub(super) joined: Vec<Vec<Vec<u8>>>,
     pub(super) parted: Vec<Vec<Vec<u8>>>,
+    /// Nested repositories whose own files differ, with the log of their HEAD on both sides.
+    pub(super) nested: Vec<Nested>,
+}
+
+/// A nested repository whose own files (`.git`) differ. They are kept, and are no work.
+#[derive(Debug, Default)]
+pub(super) struct Nested {
+    /// The folder that it is in.
+    pub(super) path: Vec<u8>,
+    pub(super) log: (Option<Side>, Option<Side>),
 }
 
 pub(super) fn walk(store: &Store, from: Option<Id>, to: Id) -> io::Result<Walked> {
@@ -24,6 +34,8 @@ pub(super) fn walk(store: &Store, from: Option<Id>, to: Id) -> io::Result<Walked
         Some(from) => store.between(&from, &to)?,
         None => store.load(to)?.names.into_iter().map(|(path, entry)| (path, (None, Some(entry)))).collect(),
     };
+    let (differences, nested) = without_nested(differences);
+    let is_work = |names: &&Vec<Vec<u8>>| !names.iter().any(|name| repository_of(name).is_some());
     let full =
         |path: &[u8], of: fn(&(Option<StoredEntry>, Option<StoredEntry>)) -> bool| is_full(&differences, path, of);
     let mut pairs = Vec::new();
@@ -42,8 +54,41 @@ pub(super) fn walk(store: &Store, from: Option<Id>, to: Id) -> io::Result<Walked
             pairs.push(Pair { path: path.clone(), from, to });
         }
     }
-    let parted = before.difference(&after).cloned().collect();
-    Ok(Walked { pairs, joined: after.difference(&before).cloned().collect(), parted })
+    let parted = before.difference(&after).filter(is_work).cloned().collect();
+    let joined = after.difference(&before).filter(is_work).cloned().collect();
+    Ok(Walked { pairs, joined, parted, nested })
+}
+
+/// The folder of the nested repository whose own files a path is of.
+fn repository_of(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut begin = 0;
+    for name in path.split(|byte| *byte == b'/') {
+        let end = begin + name.len();
+        if name == b".git" {
+            return Some((&path[..begin.saturating_sub(1)], path.get(end + 1..).unwrap_or_default()));
+        }
+        begin = end + 1;
+    }
+    None
+}
+
+/// Takes the own files of nested repositories out, and names these.
+fn without_nested(differences: Differences) -> (Differences, Vec<Nested>) {
+    let mut nested: Vec<Nested> = Vec::new();
+    let mut work = Differences::new();
+    for (path, pair) in differences {
+        let Some((folder, rest)) = repository_of(&path) else {
+            work.insert(path, pair);
+            continue;
+        };
+        if nested.last().is_none_or(|last| last.path != folder) {
+            nested.push(Nested { path: folder.to_vec(), ..Nested::default() });
+        }
+        if let Some(last) = nested.last_mut().filter(|_| rest == b"logs/HEAD") {
+            last.log = (pair.0.as_ref().map(side_of), pair.1.as_ref().map(side_of));
+        }
+    }
+    (work, nested)
 }
 
 /// Whether something in a folder came, or went, with it.

@@ -1,6 +1,6 @@
 //! Garbage collection: removes names of checkpoints, then every object that no name leads to. Only objects that
 //! were shown to be unreachable are removed, and no checkpoint is taken meanwhile. Also joins small packs.
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -12,6 +12,7 @@ use super::pack::Pack;
 use super::pack_write::PackWriter;
 use super::store::Store;
 use crate::checkpoint::btrfs::snapshot_store::SnapshotStore;
+use crate::fs::write_beside;
 
 /// An object longer than this is copied through a file.
 const IN_MEMORY_MAX: usize = 16 * 1024 * 1024;
@@ -90,9 +91,12 @@ impl Store {
         let _alone = self.lock(true)?;
         self.refresh()?;
         let mut live = HashSet::new();
+        let mut staying = BTreeSet::new();
+        let going: HashSet<&String> = names.iter().collect();
         for (name, id) in self.names()? {
-            if !names.contains(&name) {
+            if !going.contains(&name) {
                 self.mark(id, &mut live)?;
+                staying.insert(id);
             }
         }
         let dead_in = |pack: &Pack| pack.ids().filter(|id| !live.contains(id)).count();
@@ -113,12 +117,14 @@ impl Store {
         }
         let before = self.bytes();
         self.rewrite_pack(&going, &live)?;
+        self.write_shallow(&staying)?;
         for name in names {
             match self.remove(name) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
             }
         }
+        self.note_not_kept(names, crate::clock::now().wall_ms)?;
         remove_packs(&going)?;
         self.refresh()?;
         collected.freed = before.saturating_sub(self.bytes());
@@ -152,16 +158,28 @@ impl Store {
         self.refresh().map(drop)
     }
 
-    /// Everything that a checkpoint leads to.
+    /// Everything that a checkpoint holds. The one before it is another checkpoint, which has a name of its own.
     fn mark(&self, id: Id, live: &mut HashSet<Id>) -> io::Result<()> {
-        let mut next = Some(id);
-        while let Some(id) = next.filter(|id| !live.contains(id)) {
-            let commit = self.commit(&id)?;
-            live.insert(id);
-            self.mark_tree(commit.tree, live)?;
-            next = commit.parent;
+        if !live.insert(id) {
+            return Ok(());
         }
-        Ok(())
+        self.mark_tree(self.commit(&id)?.tree, live)
+    }
+
+    /// Tells git which commits have lost the one before them, as in a shallow clone: else it takes the store for
+    /// damaged.
+    fn write_shallow(&self, staying: &BTreeSet<Id>) -> io::Result<()> {
+        let mut lines = String::new();
+        for id in staying {
+            if self.commit(id)?.parent.is_some_and(|parent| !staying.contains(&parent)) {
+                lines.push_str(&format!("{id}\n"));
+            }
+        }
+        let path = self.folder().join("shallow");
+        if !lines.is_empty() {
+            return write_beside(&path, lines.as_bytes());
+        }
+        fs::remove_file(path).or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
     }
 
     fn mark_tree(&self, id: Id, live: &mut HashSet<Id>) -> io::Result<()> {

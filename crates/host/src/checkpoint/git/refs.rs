@@ -16,8 +16,10 @@ use crate::fs::write_beside;
 
 /// Which start of the machine the store was last put right in.
 const BOOT: &str = "boot";
-/// Names that were removed on purpose.
+/// Objects of names that were removed on purpose.
 const REMOVED: &str = "removed";
+/// The folder with a file for each run: which of its checkpoints were removed, and when.
+const NOT_KEPT: &str = "not-kept";
 
 /// The message of a checkpoint's commit: its name and time, so that the newest of a name is known.
 pub(in crate::checkpoint) fn words_of(name: &str, nanos: i64) -> String {
@@ -84,6 +86,36 @@ impl Store {
         // The folder of a run goes with its last checkpoint.
         path.parent().map(fs::remove_dir);
         Ok(())
+    }
+
+    /// Records that checkpoints are not kept any more: full names, and the time. It is only for people: a line that is
+    /// lost changes no checkpoint.
+    pub(in crate::checkpoint) fn note_not_kept(&self, names: &[String], now_ms: u64) -> io::Result<()> {
+        let mut lines: BTreeMap<&str, String> = BTreeMap::new();
+        for (run, name) in names.iter().filter_map(|full| full.split_once('/')) {
+            lines.entry(run).or_default().push_str(&format!("{now_ms} {name}\n"));
+        }
+        for (run, lines) in lines {
+            let path = self.folder.join(NOT_KEPT).join(run);
+            DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(NOT_KEPT))?;
+            let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+            file.write_all(lines.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The checkpoints of a run that are not kept any more, and since when.
+    #[must_use]
+    pub fn not_kept(&self, run: &str) -> BTreeMap<String, u64> {
+        let text = fs::read_to_string(self.folder.join(NOT_KEPT).join(run)).unwrap_or_default();
+        let each = text.lines().filter_map(|line| line.split_once(' '));
+        each.filter_map(|(ms, name)| Some((name.to_owned(), ms.parse().ok()?))).collect()
+    }
+
+    /// Forgets what was removed of a run whose records go.
+    pub(in crate::checkpoint) fn forget_not_kept(&self, run: &str) {
+        // What is not there is forgotten already.
+        fs::remove_file(self.folder.join(NOT_KEPT).join(run)).ok();
     }
 
     fn removed(&self) -> BTreeSet<Id> {

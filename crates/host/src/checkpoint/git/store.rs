@@ -1,5 +1,5 @@
 //! The store: a git folder of our own with the checkpoints of one workspace. A checkpoint is a commit whose tree
-//! has `files`, `manifest` and `scope`. Its objects are one pack that ends with the commit. Its name is a ref.
+//! has `files`, `manifest` and `scope`, and `ignored` where there are small ignored files. Its objects are one pack that ends with the commit. Its name is a ref.
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -21,6 +21,8 @@ const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -ex
 pub(in crate::checkpoint) const FILES: &[u8] = b"files";
 pub(in crate::checkpoint) const MANIFEST: &[u8] = b"manifest";
 pub(in crate::checkpoint) const SCOPE: &[u8] = b"scope";
+/// The part with small ignored files: a tree with `files` and `manifest`.
+pub(in crate::checkpoint) const IGNORED: &[u8] = b"ignored";
 
 /// The store of a workspace.
 #[derive(Debug)]
@@ -214,6 +216,20 @@ impl Store {
             found.ok_or_else(|| odd(&format!("{id} is not a checkpoint of loop")))
         };
         Ok(Parts { files: of(FILES)?, manifest: of(MANIFEST)?, scope: of(SCOPE)? })
+    }
+
+    /// The small ignored files of a checkpoint; none where it has no such part.
+    pub(in crate::checkpoint) fn ignored(&self, id: &Id) -> io::Result<Option<Checkpoint>> {
+        let root = self.tree(&self.commit(id)?.tree)?;
+        let Some(part) = root.into_iter().find(|entry| entry.name == IGNORED) else { return Ok(None) };
+        let both = self.tree(&part.id)?;
+        let of = |name: &[u8]| both.iter().find(|entry| entry.name == name).map(|entry| entry.id);
+        let (Some(files), Some(manifest)) = (of(FILES), of(MANIFEST)) else { return Err(odd("a part without files")) };
+        let text = self.read(&manifest, ObjectKind::Blob)?;
+        let manifest = Manifest::read(&text, b"").ok_or_else(|| odd("a manifest of a form that is not known"))?;
+        let mut names = BTreeMap::new();
+        self.gather(&files, &[], &Lookup::new(&manifest), &mut names)?;
+        Ok(Some(Checkpoint { names, manifest }))
     }
 
     /// What git cannot hold of a checkpoint.

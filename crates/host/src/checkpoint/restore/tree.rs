@@ -10,6 +10,7 @@ use rustix::fs::{AtFlags, Mode, linkat, mkdirat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
 use super::entry::{TargetName, Was, is_folder, new_part, set_mode};
+use super::paths::Paths;
 use super::unsynced::Unsynced;
 use crate::checkpoint::git::between::{Differences, TreeSide, differences};
 use crate::checkpoint::git::object::{FOLDER, Id, ObjectKind};
@@ -101,10 +102,30 @@ pub fn restore(
     cache: &mut ScanCache,
     plan: &RestorePlan<'_>,
 ) -> io::Result<RestoreResult> {
+    restore_paths(store, content, workspace, cache, PathPlan { plan, paths: &Paths::default() })
+}
+
+/// A restore of some paths.
+#[derive(Clone, Copy)]
+pub(in crate::checkpoint) struct PathPlan<'a> {
+    pub(in crate::checkpoint) plan: &'a RestorePlan<'a>,
+    pub(in crate::checkpoint) paths: &'a Paths,
+}
+
+/// The same for some paths only.
+pub(in crate::checkpoint) fn restore_paths(
+    store: &Store,
+    content: &dyn FileContent,
+    workspace: &OwnedFd,
+    cache: &mut ScanCache,
+    some: PathPlan<'_>,
+) -> io::Result<RestoreResult> {
+    let PathPlan { plan, paths } = some;
     let (target, before) = (store.parts(&plan.target)?, store.parts(&plan.before)?);
     let manifests = (store.manifest(&before)?, store.manifest(&target)?);
     let (before, target) = (TreeSide::new(before, &manifests.0), TreeSide::new(target, &manifests.1));
-    let differences = differences(store, &before, &target)?;
+    let mut differences = differences(store, &before, &target)?;
+    paths.select(&mut differences);
     for path in std::mem::take(&mut cache.leftovers) {
         let (above, name) = split(&path);
         folder_beneath(workspace, above).and_then(|folder| Ok(unlinkat(folder, name, AtFlags::empty())?)).ok();
@@ -120,6 +141,7 @@ pub fn restore(
         opened: BTreeMap::new(),
         unsynced: Unsynced::default(),
         target: plan.target,
+        paths,
     };
     let done = work.all(&differences, &before, &target);
     let closed = work.close(&differences);
@@ -143,11 +165,14 @@ struct Work<'a> {
     unsynced: Unsynced,
     /// The checkpoint that is restored.
     target: Id,
+    /// What it is limited to.
+    paths: &'a Paths,
 }
 
 impl Work<'_> {
     fn all(&mut self, differences: &Differences, before: &TreeSide<'_>, target: &TreeSide<'_>) -> io::Result<()> {
-        let again = linked_otherwise(before, target);
+        let mut again = linked_otherwise(before, target);
+        again.retain(|path| self.paths.has(path));
         let mut then = Then::new(self.store, target, self.target);
         for (path, (now, stored)) in differences.iter().rev() {
             let same_kind = |now: &StoredEntry, stored: &StoredEntry| {
@@ -303,7 +328,9 @@ impl Work<'_> {
     /// Names that were one file are one again.
     fn link(&mut self, target: &TreeSide<'_>, differences: &Differences, again: &BTreeSet<Vec<u8>>) -> io::Result<()> {
         let touched = |path: &Vec<u8>| differences.contains_key(path) || again.contains(path);
-        for names in target.manifest.same.iter().filter(|names| names.iter().any(touched)) {
+        let is_whole = |names: &&Vec<Vec<u8>>| names.iter().all(|name| self.paths.has(name));
+        let groups = target.manifest.same.iter().filter(|names| names.iter().any(touched)).filter(is_whole);
+        for names in groups.collect::<Vec<_>>() {
             let Some((first, others)) = names.split_first() else { continue };
             let from = self.above(first)?;
             let (_, name) = split(first);
@@ -353,6 +380,31 @@ fn at(path: &[u8]) -> impl FnOnce(io::Error) -> io::Error {
 fn linked_otherwise(before: &TreeSide<'_>, target: &TreeSide<'_>) -> BTreeSet<Vec<u8>> {
     let [now, then] = [before, target].map(|side| side.manifest.same.iter().collect::<BTreeSet<_>>());
     now.symmetric_difference(&then).flat_map(|names| names.iter().cloned()).collect()
+}
+
+/// What stays although the target does not hold it: under its rules it was not in scope.
+pub(in crate::checkpoint) fn left_by_restore(
+    store: &Store,
+    target: Id,
+    differences: &Differences,
+    workspace: &OwnedFd,
+) -> io::Result<BTreeSet<Vec<u8>>> {
+    let parts = store.parts(&target)?;
+    let manifest = store.manifest(&parts)?;
+    let side = TreeSide::new(parts, &manifest);
+    let mut then = Then::new(store, &side, target);
+    let mut left = BTreeSet::new();
+    for (path, (now, stored)) in differences {
+        let Some(now) = now.as_ref().filter(|_| stored.is_none()) else { continue };
+        let (above, name) = split(path);
+        let stat =
+            folder_beneath(workspace, above).and_then(|folder| Ok(statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?));
+        let size = stat.map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
+        if !then.would_hold(path, now.what == StoredKind::Folder, size)? {
+            left.insert(path.clone());
+        }
+    }
+    Ok(left)
 }
 
 /// The rules of a checkpoint.

@@ -11,6 +11,7 @@ use rustix::fs::Stat;
 use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 
 use super::rules::{FolderRules, RuleTexts};
+use super::small_ignored::{IgnoredName, KnownIgnored};
 use crate::checkpoint::git::object::Id;
 use crate::fs::handle::{joined, split};
 
@@ -143,6 +144,8 @@ pub(in crate::checkpoint) struct CachedFolder {
     pub(in crate::checkpoint) own: Option<OwnRules>,
     /// Names that are left out, and why.
     pub(in crate::checkpoint) left_out: Vec<(Box<[u8]>, String)>,
+    /// Names that are ignored, a bounded number, sorted.
+    pub(in crate::checkpoint) ignored_names: Vec<IgnoredName>,
     /// It has names that are the harness's own: alone they do not make a folder of the user's.
     pub(in crate::checkpoint) has_outside: bool,
     pub(in crate::checkpoint) tree: Tree,
@@ -163,6 +166,7 @@ impl CachedFolder {
             only_for_content: false,
             own: None,
             left_out: Vec::new(),
+            ignored_names: Vec::new(),
             has_outside: false,
             tree: Tree::Dirty,
             counts: Counts::default(),
@@ -377,6 +381,10 @@ pub struct ScanCache {
     pub(in crate::checkpoint) unwritten: u64,
     /// Hints are not enough: the last scan failed.
     pub(in crate::checkpoint) in_doubt: bool,
+    /// Whether checkpoints also have a part with small ignored files.
+    pub(in crate::checkpoint) keeps_ignored: bool,
+    /// What is known of these.
+    pub(in crate::checkpoint) known_ignored: KnownIgnored,
     /// A snapshot is scanned.
     pub(in crate::checkpoint) still: Option<SnapshotMoment>,
 }
@@ -401,6 +409,8 @@ impl ScanCache {
             with_contents: true,
             unwritten: 0,
             in_doubt: true,
+            keeps_ignored: false,
+            known_ignored: KnownIgnored::default(),
             still: None,
         }
     }

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::cache::{CacheEntry, CachedFolder, EntryKind, EntryState, OwnRules, Stamp, TOP, wall_nanos};
 use super::rules::{FolderRules, IGNORE_BYTES_MAX, Rules, Scope, ignore_rules};
 use super::scanner::{Extent, ScanTask, WorkQueue, path_in};
+use super::small_ignored::{IgnoredName, NAMES_MAX};
 use crate::checkpoint::git::object::{Id, ObjectKind};
 use crate::checkpoint::restore::entry::is_part;
 use crate::fs::handle::{BENEATH, FOLDER_FLAGS, joined, small_file};
@@ -79,6 +80,7 @@ struct DirScan<'a> {
     below: Vec<(u32, Box<[u8]>)>,
     new_below: Vec<(Box<[u8]>, u16, Stamp)>,
     left_out: Vec<(Box<[u8]>, String)>,
+    ignored_names: Vec<IgnoredName>,
     has_outside: bool,
     is_dirty: bool,
     is_stale: bool,
@@ -108,6 +110,7 @@ impl Scanner<'_> {
             below: Vec::new(),
             new_below: Vec::new(),
             left_out: Vec::new(),
+            ignored_names: Vec::new(),
             has_outside: false,
             is_dirty: false,
             is_stale: false,
@@ -135,9 +138,11 @@ impl Scanner<'_> {
         // All others stay as they are.
         dir.seen.fill(true);
         dir.left_out = std::mem::take(&mut dir.folder.left_out);
+        dir.ignored_names = std::mem::take(&mut dir.folder.ignored_names);
         dir.has_outside = dir.folder.has_outside;
         for name in names {
             dir.left_out.retain(|(known, _)| known != name);
+            dir.ignored_names.retain(|known| known.name != *name);
             let at = dir.folder.find(name).ok();
             if let Some(seen) = at.and_then(|at| dir.seen.get_mut(at)) {
                 *seen = false;
@@ -199,6 +204,7 @@ impl Scanner<'_> {
         let nothing = folder.entries.is_empty() && folder.has_outside != dir.has_outside;
         dir.is_dirty |= folder.entries.len() < before || new || nothing;
         folder.left_out = std::mem::take(&mut dir.left_out);
+        folder.ignored_names = std::mem::take(&mut dir.ignored_names);
         folder.has_outside = dir.has_outside;
         folder.entries.append(&mut dir.added);
         let mut tasks = Vec::new();
@@ -296,7 +302,7 @@ impl Scanner<'_> {
             Scope::Skipped => return dir.leave_out(name, "skipped as asked"),
         };
         if ignored && !stays && !self.is_held(&path, is_folder) {
-            return;
+            return dir.ignore(name, is_folder);
         }
         let stat = match stat.map_or_else(|| statat(&*dir.handle, name, AtFlags::SYMLINK_NOFOLLOW), Ok) {
             Ok(stat) => stat,
@@ -394,6 +400,13 @@ impl DirScan<'_> {
 
     fn unreadable(&mut self, path: Vec<u8>, error: &io::Error) {
         self.found.unreadable.push((path, error.to_string()));
+    }
+
+    /// Remembers an ignored name: small files among them are kept apart.
+    fn ignore(&mut self, name: &[u8], is_folder: bool) {
+        if self.ignored_names.len() < NAMES_MAX {
+            self.ignored_names.push(IgnoredName { name: name.into(), is_folder });
+        }
     }
 
     fn leave_out(&mut self, name: &[u8], why: &str) {

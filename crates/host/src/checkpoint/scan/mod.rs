@@ -10,6 +10,7 @@
 //! | `hints` | what a scan of only some paths must check in addition | |
 //! | `stat_pass` | which paths changed, by `stat` alone | read contents |
 //! | `ignored` | a digest of the files that are not in scope | store them |
+//! | `small_ignored` | small ignored files, for a part of their own in a checkpoint | count them as work |
 //! | `left_out` | the names that are not in scope, with their stamps | read them |
 //! | `derived` | names of files that are built from sources | |
 pub(super) mod cache;
@@ -23,4 +24,5 @@ pub(super) mod left_out;
 pub(super) mod read;
 pub(super) mod rules;
 pub(super) mod scanner;
+pub(super) mod small_ignored;
 pub(super) mod stat_pass;

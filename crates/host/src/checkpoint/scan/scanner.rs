@@ -126,7 +126,8 @@ impl ScanCache {
         if is_new {
             // Whatever is known is of another folder.
             let held = std::mem::take(&mut self.held);
-            *self = Self { held, identity, still: self.still, ..Self::empty(&self.run) };
+            let (still, keeps_ignored) = (self.still, self.keeps_ignored);
+            *self = Self { held, identity, still, keeps_ignored, ..Self::empty(&self.run) };
         }
         let check_known = !self.is_of_run || self.rules.clone() != *rules.texts();
         let all = is_new || check_known || std::mem::replace(&mut self.in_doubt, true);

@@ -49,6 +49,7 @@ pub use ignores::{GitUser, IgnoreTexts, rules_of, tracked};
 pub use lookup::{Checkout, CommittedFiles, user_setting};
 pub use notes::NoteError;
 pub use restore::{RestoredGit, restore};
+pub(crate) use save::is_foreign;
 pub use save::{SavedGit, save};
 pub use walk::Limits;
 

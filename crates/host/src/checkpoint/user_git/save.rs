@@ -95,6 +95,11 @@ pub(super) fn save_parts(workspace: &Path, folder: &Path, limits: Option<Limits>
     Ok(result)
 }
 
+/// Whether the repository of a workspace is of a kind that is not understood.
+pub(crate) fn is_foreign(workspace: &Path) -> bool {
+    GitLocation::of(workspace).is_ok_and(|found| found.is_some_and(|location| foreign(&location).is_some()))
+}
+
 /// What of a kind that is not understood is reported and left.
 fn foreign(location: &GitLocation) -> Option<String> {
     let config = location.common.read(b"config", CONFIG_BYTES_MAX).ok().flatten().unwrap_or_default();

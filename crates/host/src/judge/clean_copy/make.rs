@@ -14,6 +14,7 @@ use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW, fstat, unlinkat, utim
 
 use super::{CleanCopy, CleanError, CleanRequest, CopyContents, CopyMounts, LiveParts, Watch, WorkspaceCheck};
 use crate::checkpoint::user_git::clean::CleanGit;
+use crate::checkpoint::user_git::is_foreign;
 use crate::checkpoint::{
     Checkpoint, CheckpointContext, Recorded, RecordedTrees, StoredEntry, StoredKind, open_folder, tree_of_copy,
     workspace_now,
@@ -188,6 +189,7 @@ impl<'a> CleanCopy<'a> {
             copy::copy_repository(workspace, to)?;
         } else if clean {
             self.put_git()?;
+            self.contents.has_foreign_git = is_foreign(&context.workspace);
         }
         if live.ignored || clean {
             let newest = (newest != self.request.checkpoint).then(|| Recorded::open(context, newest)).transpose();
@@ -232,6 +234,11 @@ impl<'a> CleanCopy<'a> {
         let own = self.request.of.state.gates.required().map(|gate| gate.spec());
         let gates = own.chain(self.request.hidden);
         gates.flat_map(|gate| paths_below_home(&gate.command, &home)).collect()
+    }
+
+    /// Whether the workspace has a repository that copies cannot have.
+    pub(crate) fn lacks_repository(&self) -> bool {
+        self.contents.has_foreign_git
     }
 
     /// The repository as it was at the start, where there was one.

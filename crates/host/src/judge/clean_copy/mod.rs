@@ -84,6 +84,8 @@ struct CopyContents {
     variables: Vec<(String, OsString)>,
     remarks: Vec<Remark>,
     installed: Vec<String>,
+    /// The workspace has a repository of a kind that is not saved, so the copy has none.
+    has_foreign_git: bool,
 }
 
 impl CleanCopy<'_> {

@@ -43,6 +43,7 @@ pub fn probe_word() -> io::Result<String> {
 pub fn apply_canary(context: &ProbeContext<'_>, word: &str) -> Result<Vec<PlacedCanary>, ProbeError> {
     let trees = RecordedTrees::new(context.initial, context.last);
     let (initial, last) = (plain_files(context.initial), plain_files(context.last));
+    let addopts = pytest_addopts();
     let mut placed = Vec::new();
     let mut none = None;
     let mut written: BTreeMap<String, String> = BTreeMap::new();
@@ -59,7 +60,7 @@ pub fn apply_canary(context: &ProbeContext<'_>, word: &str) -> Result<Vec<Placed
             red: gate.red,
             initial: &initial,
             last: &last,
-            opened: &[],
+            addopts: &addopts,
             word: &own,
             read: &read,
         };
@@ -82,6 +83,11 @@ pub fn apply_canary(context: &ProbeContext<'_>, word: &str) -> Result<Vec<Placed
         copy.write(path.as_bytes(), text.as_bytes(), mode)?;
     }
     Ok(placed)
+}
+
+/// What the user's own environment adds to every call of pytest.
+pub(super) fn pytest_addopts() -> String {
+    std::env::var("PYTEST_ADDOPTS").unwrap_or_default()
 }
 
 /// The plain files of a tree.

@@ -4,7 +4,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `canary` | adds a failing test for each gate |
-//! | `new_tests` | removes the test files that the agent added |
+//! | `new_tests` | takes out the test files that the agent added |
 //! | `undo` | sets all sources back to the start |
 //! | `hunks` | takes back one piece of the change after the other |
 //! | `writer` | writes into the copy, with times that build tools see |

@@ -47,6 +47,12 @@ pub struct GateUses {
     /// How many more there are.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: u32,
+    /// The paths of these. They are not in a fact: a record of the run has them.
+    #[serde(skip)]
+    pub rest: Vec<String>,
+    /// The hash of that record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest_record: Option<String>,
     /// Why not all opened files are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<WatchGap>,
@@ -123,6 +129,30 @@ pub trait FilesSeen {
     fn text(&self, path: &str) -> Option<String>;
     /// The files in a folder, by their paths.
     fn inside(&self, folder: &str) -> Vec<String>;
+    /// The path of HOME, as the gate has it; empty where that is not known.
+    fn home(&self) -> &str {
+        ""
+    }
+}
+
+/// A text of the workspace that a gate runs: a shell script, a makefile, the scripts of a `package.json`, and lines that
+/// run what a program of JavaScript imports from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateText {
+    /// Its path in the workspace.
+    pub path: String,
+    /// Its lines.
+    pub text: String,
+    /// The folders of the workspace in which its relative paths may begin.
+    pub folders: Vec<String>,
+}
+
+/// The texts of the workspace that a gate runs, found in the same way as the files that it uses.
+pub fn texts_of(command: &str, workspace: &str, files: &dyn FilesSeen) -> Vec<GateText> {
+    let mut search = Search::new(workspace, files);
+    search.follow(command);
+    search.add_imported();
+    search.followed
 }
 
 /// The files that a gate uses to judge, sorted. `workspace` is the absolute path of the workspace, `task` the text of
@@ -139,6 +169,7 @@ pub fn uses_of(command: &str, workspace: &str, task: &str, files: &dyn FilesSeen
         bytes += path.len();
         if uses.files.len() >= FILES_MAX || bytes > PATH_BYTES_MAX {
             uses.more += 1;
+            uses.rest.push(path);
             continue;
         }
         let in_task = names_file(task, &path);

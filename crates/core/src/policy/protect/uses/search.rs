@@ -3,11 +3,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::mentions::Mentions;
 use super::names::{is_check_folder, is_makefile, looks_like_check, looks_like_product};
-use super::texts::{function_name, has_other_line, has_shell_line, recipes, relative_imports, scripts_of};
-use super::{FilesSeen, UseKind};
+use super::texts::{
+    IMPORT_ENDS, function_name, has_other_line, has_shell_line, imports_outside, recipes, relative_imports, scripts_of,
+};
+use super::{FilesSeen, GateText, UseKind};
 use crate::policy::protect::paths::{folder_of, is_below, joined, matches_path, name_of};
 use crate::policy::protect::runner_files::{is_manifest, is_runner_file};
-use crate::policy::protect::script::{NamedScript, RunBy, ShellReading, Unnamed, reading};
+use crate::policy::protect::script::{NamedScript, RunBy, ShellReading, Unnamed, reading, with_home};
 
 /// So many texts are read.
 const TEXTS_MAX: usize = 200;
@@ -64,13 +66,15 @@ pub(super) struct Search<'a> {
     workspace: &'a str,
     files: &'a dyn FilesSeen,
     pub(super) found: BTreeMap<String, UseKind>,
+    /// The texts whose lines were followed.
+    pub(super) followed: Vec<GateText>,
     /// The texts that were read.
     texts: BTreeMap<String, Option<String>>,
 }
 
 impl<'a> Search<'a> {
     pub(super) fn new(workspace: &'a str, files: &'a dyn FilesSeen) -> Self {
-        Self { workspace, files, found: BTreeMap::new(), texts: BTreeMap::new() }
+        Self { workspace, files, found: BTreeMap::new(), followed: Vec::new(), texts: BTreeMap::new() }
     }
 
     pub(super) fn follow(&mut self, command: &str) {
@@ -82,7 +86,7 @@ impl<'a> Search<'a> {
             if read > TEXTS_MAX {
                 return;
             }
-            let seen = reading(&next.text, self.workspace);
+            let seen = reading(&with_home(&next.text, self.files.home()), self.workspace);
             let mut new = self.run_by(&next, &seen);
             if !seen.make_folders.is_empty() {
                 let places = next.places_in(&seen.make_folders);
@@ -101,6 +105,9 @@ impl<'a> Search<'a> {
                 if !places.contains(&own) {
                     places.push(own);
                 }
+                // Beside its recipes a makefile has lines that include others.
+                let whole = if is_makefile(&path) { self.text(&path).unwrap_or_default() } else { String::new() };
+                self.followed.push(GateText { path, text: format!("{whole}\n{text}"), folders: places.clone() });
                 open.push(RunText { text, words, places, step: next.step + 1 });
             }
         }
@@ -145,17 +152,28 @@ impl<'a> Search<'a> {
         if is_manifest(name_of(path)) || self.text(path).is_none() {
             return false;
         }
+        if script.by == RunBy::Argument {
+            return !script.is_product() && self.may_be_run(path);
+        }
         if from.step == 0 {
             return !script.is_product();
         }
         let product = match script.by {
             RunBy::Runner => true,
-            RunBy::Maker => false,
+            RunBy::Maker | RunBy::Argument => false,
             RunBy::Shell | RunBy::Program | RunBy::Interpreter | RunBy::Module => {
                 looks_like_product(path) || script.captured && !looks_like_check(path)
             }
         };
         !(product || script.by == RunBy::Shell && self.is_sourced_product(path, &from.text))
+    }
+
+    /// Whether a program that is not known here may run a file that it gets: it was opened, is a script by its first line
+    /// or its end, and is named as a check.
+    fn may_be_run(&mut self, path: &str) -> bool {
+        let was_opened = self.files.opened().is_none_or(|opened| opened.contains(path));
+        let is_script = self.is_shell_script(path) || self.text(path).is_some_and(|text| text.starts_with("#!"));
+        was_opened && is_script && looks_like_check(path)
     }
 
     /// Opened scripts that a text names without a path: `PATH=$PWD/tools:$PATH check-all`.
@@ -304,9 +322,13 @@ impl<'a> Search<'a> {
         while let Some(program) = open.pop() {
             read += 1;
             let Some(text) = self.text(&program).filter(|_| read <= TEXTS_MAX) else { continue };
+            if let Some(text) = imports_outside(&program, &text) {
+                let folders = vec![folder_of(&program).to_owned()];
+                self.followed.push(GateText { path: program.clone(), text, folders });
+            }
             for place in relative_imports(&program, &text) {
-                let ends = ["", ".js", ".mjs", ".cjs", ".ts", "/index.js"];
-                let file = ends.iter().map(|end| format!("{place}{end}")).find(|path| self.files.text(path).is_some());
+                let file =
+                    IMPORT_ENDS.iter().map(|end| format!("{place}{end}")).find(|path| self.files.text(path).is_some());
                 let Some(path) = file.filter(|path| looks_like_check(path) && !self.found.contains_key(path)) else {
                     continue;
                 };

@@ -47,6 +47,21 @@ pub(in crate::policy::protect) fn recipes(text: &str) -> String {
 
 /// What a JavaScript or TypeScript source imports by a relative path: `require('../lib/same.js')`, `from "./a"`.
 pub(in crate::policy::protect) fn relative_imports(path: &str, text: &str) -> Vec<String> {
+    import_words(path, text).into_iter().filter_map(|place| clean(folder_of(path), place)).collect()
+}
+
+/// Shell lines that run what such a source imports from outside of the workspace.
+pub(super) fn imports_outside(path: &str, text: &str) -> Option<String> {
+    let mut words = import_words(path, text);
+    words.retain(|place| clean(folder_of(path), place).is_none());
+    let line = |place: &&str| IMPORT_ENDS.iter().map(|end| format!("node {place}{end}\n")).collect::<String>();
+    (!words.is_empty()).then(|| words.iter().map(line).collect())
+}
+
+/// What an import may leave out at the end.
+pub(super) const IMPORT_ENDS: &[&str] = &["", ".js", ".mjs", ".cjs", ".ts", "/index.js"];
+
+fn import_words<'a>(path: &str, text: &'a str) -> Vec<&'a str> {
     const ENDS: &[&str] = &[".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"];
     if !ENDS.iter().any(|end| path.ends_with(end)) {
         return Vec::new();
@@ -57,8 +72,9 @@ pub(in crate::policy::protect) fn relative_imports(path: &str, text: &str) -> Ve
         let before = before.trim_end().trim_end_matches('(').trim_end();
         let imports = ["require", "import", "from", "resolve"].iter().any(|word| before.ends_with(word));
         let place = behind.split(quote).next().unwrap_or_default();
-        if imports && place.starts_with('.') && found.len() < IMPORTS_MAX {
-            found.extend(clean(folder_of(path), place));
+        let is_plain = !place.contains(char::is_whitespace);
+        if imports && place.starts_with('.') && is_plain && found.len() < IMPORTS_MAX {
+            found.push(place);
         }
     }
     found

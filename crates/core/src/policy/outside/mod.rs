@@ -1,20 +1,31 @@
 //! What lies outside of the workspace and may decide what a gate says: which paths its command names, which files of the
 //! folders above tools read, which variables name places, and what a change there means. Nothing is read here.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `script` | the text of a script with its own folder and its variables written out |
+mod script;
+
 use serde::{Deserialize, Serialize};
 
-use super::protect::script::{Token, behind_first_words, tokens};
+use self::script::written_out;
+use super::protect::paths::name_of;
+use super::protect::script::{RUNNERS, SHELLS, Token, behind_first_words, tokens};
 use super::protect::{FileChange, OpportunityKind, is_manifest, is_runner_file, opportunity};
 
 /// So many paths of one command are named.
 const PATHS_MAX: usize = 40;
 /// So deep a line stands in a word of another.
 const DEPTH_MAX: usize = 3;
+/// Letters of a pattern.
+const PATTERN: [char; 4] = ['*', '?', '{', '['];
 /// What is below these was not written by a person.
 const NO_FILES: &[&str] = &["/dev", "/proc", "/sys", "/run"];
 /// make, and programs like it.
 const MAKERS: &[&str] = &["make", "gmake", "bmake", "just", "task"];
 /// What make and programs like it read in the folder that they are started in.
-const MAKER_FILES: &[&str] = &["GNUmakefile", "makefile", "Makefile", "justfile", "Justfile", "Taskfile.yml"];
+pub const MAKER_FILES: &[&str] =
+    &["GNUmakefile", "makefile", "Makefile", "justfile", "Justfile", ".justfile", "Taskfile.yml", "Taskfile.yaml"];
 /// Files that tools look for in the folders above, beside those that only runners read and manifests.
 const ABOVE: &[&str] = &[
     "setup.cfg",
@@ -32,7 +43,7 @@ const ABOVE: &[&str] = &[
     "pnpm-workspace.yaml",
 ];
 /// The same with the folder that they lie in.
-pub const ABOVE_BELOW: &[&str] = &[".cargo/config.toml", ".cargo/config", ".config/nextest.toml"];
+pub const ABOVE_IN_FOLDERS: &[&str] = &[".cargo/config.toml", ".cargo/config", ".config/nextest.toml"];
 /// Folders that are not looked into: caches, repositories, what builds make, and dependencies, which are too many.
 const NOT_READ: &[&str] = &[
     ".git",
@@ -98,14 +109,15 @@ pub enum OutsideWhat {
     /// It is new, in a folder that was there.
     New,
     /// The folder or file that was named was not there at all.
-    Made,
+    #[serde(rename = "made")]
+    NewPlace,
     /// The record of what was there is missing, or not the one that was written.
     NoRecord,
 }
 
 impl OutsideChange {
-    /// Whether it shows that the gate is another one: what its command names was changed. What its command names and what
-    /// was not there may be the work.
+    /// True if a file that the gate's command names was changed or removed. A file that did not exist before may be the work,
+    /// unless a test runner reads it by its name.
     ///
     /// ```
     /// use loop_core::policy::outside::{OutsideBy, OutsideChange, OutsideWhat};
@@ -113,8 +125,9 @@ impl OutsideChange {
     /// let change = |path: &str, by, what| OutsideChange { path: path.to_owned(), by, what };
     /// assert!(change("/p/spec/test_a.py", OutsideBy::Command, OutsideWhat::Changed).decides());
     /// assert!(change("/p/spec/conftest.py", OutsideBy::Command, OutsideWhat::New).decides());
+    /// assert!(change("/p/spec/.cargo/config.toml", OutsideBy::Command, OutsideWhat::New).decides());
     /// assert!(!change("/p/spec/test_b.py", OutsideBy::Command, OutsideWhat::New).decides());
-    /// assert!(!change("/p/out.txt", OutsideBy::Command, OutsideWhat::Made).decides());
+    /// assert!(!change("/p/out.txt", OutsideBy::Command, OutsideWhat::NewPlace).decides());
     /// assert!(!change("/p/pytest.ini", OutsideBy::Above, OutsideWhat::Changed).decides());
     /// ```
     #[must_use]
@@ -122,10 +135,12 @@ impl OutsideChange {
         match (self.by, self.what) {
             (_, OutsideWhat::NoRecord) | (OutsideBy::Command, OutsideWhat::Changed | OutsideWhat::Removed) => true,
             (OutsideBy::Command, OutsideWhat::New) => {
-                let name = self.path.rsplit('/').next().unwrap_or(&self.path);
-                opportunity(name, FileChange::New) == Some(OpportunityKind::NewRunnerFile)
+                // Some count by their name alone, and some by the folder that they lie in.
+                let above = self.path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
+                let names = [name_of(&self.path), self.path.get(above..).unwrap_or_default()];
+                names.iter().any(|name| opportunity(name, FileChange::New) == Some(OpportunityKind::NewRunnerFile))
             }
-            (OutsideBy::Command, OutsideWhat::Made)
+            (OutsideBy::Command, OutsideWhat::NewPlace)
             | (OutsideBy::Above | OutsideBy::Variable | OutsideBy::Python, _) => false,
         }
     }
@@ -136,7 +151,7 @@ impl OutsideChange {
         let what = match self.what {
             OutsideWhat::Changed => "changed",
             OutsideWhat::Removed => "gone",
-            OutsideWhat::New | OutsideWhat::Made => "new",
+            OutsideWhat::New | OutsideWhat::NewPlace => "new",
             OutsideWhat::NoRecord => "the record of what was there is not the one that was written",
         };
         format!("{} ({what})", self.path)
@@ -154,42 +169,57 @@ impl OutsideChange {
 /// assert_eq!(named("cd .. && sh check.sh > ../log"), ["/p/check.sh"]);
 /// assert!(named("cd .. && make test").contains(&"/p/Makefile".to_owned()));
 /// assert_eq!(named("sh -c 'make -C ../ci' && sh ~/checks/a.sh"), ["/p/ci", "/h/a/checks/a.sh"]);
+/// assert_eq!(named("cd .. && pytest spec"), ["/p/spec"]);
+/// assert_eq!(named("pytest ../spec/test_*.py; sh ../ci/{a,b}.sh; pytest \"$(pwd)/../e2e\""), ["/p/spec", "/p/ci", "/p/e2e"]);
+/// assert_eq!(named("make CONF=../c.mk"), ["/p/c.mk"]);
 /// assert_eq!(named("PYTHONPATH=../lib:/opt TMPDIR=/tmp py.test"), ["/p/lib", "/opt"]);
 /// assert!(named("cargo test --target-dir ../t && pytest --junitxml=/tmp/x.xml | tee ../log").is_empty());
 /// assert!(named("cargo test --manifest-path=./Cargo.toml 2>/dev/null && ls /p/work/a").is_empty());
 /// ```
 #[must_use]
 pub fn named_outside(command: &str, workspace: &str, home: Option<&str>) -> Vec<String> {
-    let mut named = Named { workspace, home, folder: workspace.to_owned(), makes: false, found: Vec::new() };
+    let mut named = Named::new(workspace, home);
     named.line(command, 0);
     named.found
 }
 
-/// The same for the text of a shell script or makefile that lies in a folder outside of the workspace: what it reads or
-/// runs there.
+/// A path outside of the workspace that a script names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptPath {
+    /// The absolute path.
+    pub path: String,
+    /// A test runner or make gets it: of a folder everything counts. A script may name other folders for other reasons.
+    pub is_judged: bool,
+}
+
+/// The same for the text of a shell script or makefile: `own` is the folder that it lies in, `started` the one that it is
+/// started in.
 ///
 /// ```
 /// use loop_core::policy::outside::named_by_script;
 ///
+/// let named = |text: &str, own: &str| -> Vec<String> {
+///     let named = named_by_script(text, own, "/p/work", "/p/work", None).into_iter();
+///     named.map(|named| format!("{}{}", named.path, if named.is_judged { " judged" } else { "" })).collect()
+/// };
 /// let text = "#!/bin/sh\n. \"$(dirname \"$0\")/lib.sh\"\ncd \"$(dirname \"$0\")\" && sh part.sh\n";
-/// assert_eq!(named_by_script(text, "/p/ci", "/p/work", None), ["/p/ci/lib.sh", "/p/ci", "/p/ci/part.sh"]);
+/// assert_eq!(named(text, "/p/ci"), ["/p/ci/lib.sh", "/p/ci", "/p/ci/part.sh"]);
+/// assert_eq!(named("S=../a.sh; sh $S\npython3 -m pytest ../spec", "/p/work"), ["/p/a.sh", "/p/spec judged"]);
 /// ```
 #[must_use]
-pub fn named_by_script(text: &str, folder: &str, workspace: &str, home: Option<&str>) -> Vec<String> {
-    let mut text = text.to_owned();
-    for own in ["$(dirname \"$0\")", "$(dirname $0)", "$(dirname -- \"$0\")", "${0%/*}"] {
-        text = text.replace(&format!("\"{own}\""), folder).replace(own, folder);
-    }
-    let mut named = Named { workspace, home, folder: folder.to_owned(), makes: false, found: Vec::new() };
-    named.line(&text, 0);
-    named.found
+pub fn named_by_script(text: &str, own: &str, started: &str, workspace: &str, home: Option<&str>) -> Vec<ScriptPath> {
+    let mut named = Named { folder: started.to_owned(), ..Named::new(workspace, home) };
+    named.line(&written_out(text, own), 0);
+    let Named { found, judged, .. } = named;
+    found.into_iter().map(|path| ScriptPath { is_judged: judged.contains(&path), path }).collect()
 }
 
 /// Whether what a file of this name and beginning says is read as lines of a shell.
 #[must_use]
 pub fn is_shell_text(name: &str, text: &str) -> bool {
     let is_named = [".sh", ".bash", ".mk"].iter().any(|end| name.ends_with(end)) || MAKER_FILES.contains(&name);
-    is_named || text.lines().next().is_some_and(|first| first.starts_with("#!") && first.ends_with("sh"))
+    let shebang = text.lines().next().and_then(|first| first.strip_prefix("#!")).unwrap_or_default();
+    is_named || shebang.split_whitespace().take(2).any(|word| SHELLS.contains(&name_of(word)))
 }
 
 struct Named<'a> {
@@ -199,10 +229,30 @@ struct Named<'a> {
     folder: String,
     /// The program that is read now is make, or one like it.
     makes: bool,
+    /// The command that is read now runs tests or make.
+    judges: bool,
+    /// It runs what it gets: tests, or lines of a shell.
+    runs: bool,
     found: Vec<String>,
+    /// Those that a test runner or make gets.
+    judged: Vec<String>,
 }
 
-impl Named<'_> {
+impl<'a> Named<'a> {
+    fn new(workspace: &'a str, home: Option<&'a str>) -> Self {
+        let folder = workspace.to_owned();
+        Self {
+            workspace,
+            home,
+            folder,
+            makes: false,
+            judges: false,
+            runs: false,
+            found: Vec::new(),
+            judged: Vec::new(),
+        }
+    }
+
     fn line(&mut self, line: &str, depth: usize) {
         let mut words: Vec<String> = Vec::new();
         let mut is_written = false;
@@ -219,6 +269,9 @@ impl Named<'_> {
     }
 
     fn command(&mut self, words: &[String], depth: usize) {
+        self.makes = false;
+        self.judges = false;
+        self.runs = false;
         let (assigned, rest) = words.split_at(words.len() - behind_first_words(words).len());
         for (name, value) in assigned.iter().filter_map(|word| word.split_once('=')) {
             for path in places_of(name, value, self.workspace, self.home) {
@@ -226,7 +279,7 @@ impl Named<'_> {
             }
         }
         let Some((program, rest)) = rest.split_first() else { return };
-        self.makes = false;
+        let is_runner = |word: &String| RUNNERS.contains(&name_of(word));
         if program == "cd" {
             let to = rest.iter().find(|word| !word.starts_with('-')).map_or("~", String::as_str);
             if let Some(folder) = self.resolved(&self.folder, to) {
@@ -235,11 +288,13 @@ impl Named<'_> {
             }
             return;
         }
-        self.makes = MAKERS.contains(&program.as_str());
+        self.makes = MAKERS.contains(&name_of(program));
+        self.judges = self.makes || is_runner(program) || rest.iter().take(2).any(is_runner);
         if self.makes {
             self.add(&self.folder.clone());
         }
         self.word(program);
+        self.runs = self.judges || program == "for" || SHELLS.contains(&name_of(program));
         if WRITERS.contains(&program.as_str()) {
             return;
         }
@@ -261,7 +316,11 @@ impl Named<'_> {
                         ("", option.get(1..).filter(|value| value.starts_with(['.', '/', '~'])).unwrap_or_default())
                     }
                 },
-                None => (before, word.as_str()),
+                // `make CONF=../c.mk`
+                None => match word.split_once('=').filter(|(name, _)| self.makes && !name.contains('/')) {
+                    Some((_, value)) => (before, value),
+                    None => (before, word.as_str()),
+                },
             };
             if !is_written_by(option) {
                 self.word(value);
@@ -273,12 +332,19 @@ impl Named<'_> {
     /// A word that may be a path.
     fn word(&mut self, word: &str) {
         let word = word.split("::").next().unwrap_or(word);
+        // Of a pattern the whole folder counts: only where it is run.
+        if word.contains(PATTERN) && !self.runs {
+            return;
+        }
         // A `cd` in brackets holds only there: both are possible.
         let folders = [self.folder.clone(), self.workspace.to_owned()];
         for folder in folders {
             let is_outside = !is_below(&folder, self.workspace);
             let is_path = word.starts_with(['/', '~', '$']) || word.split('/').any(|part| part == "..");
-            let is_file = word.contains(['/', '.']) && !word.chars().all(|letter| letter == '.');
+            // A runner gets names of folders too: `cd .. && pytest spec`.
+            let is_name =
+                word.contains(['/', '.']) || self.runs && self.judges && !self.makes && !RUNNERS.contains(&word);
+            let is_file = is_name && !word.chars().all(|letter| letter == '.');
             if (is_path || is_outside && is_file)
                 && let Some(path) = self.resolved(&folder, word)
             {
@@ -301,6 +367,9 @@ impl Named<'_> {
     }
 
     fn push(&mut self, path: String) {
+        if self.judges && !self.judged.contains(&path) {
+            self.judged.push(path.clone());
+        }
         if self.found.len() < PATHS_MAX && !self.found.contains(&path) {
             self.found.push(path);
         }
@@ -318,17 +387,19 @@ fn absolute(folder: &str, word: &str, workspace: &str, home: Option<&str>) -> Op
         format!("{}/{rest}", home?)
     } else if matches!(word, "~" | "$HOME" | "${HOME}") {
         home?.to_owned()
-    } else if let Some(rest) = behind(&["$PWD/", "${PWD}/"]) {
+    } else if let Some(rest) = behind(&["$PWD/", "${PWD}/", "$(pwd)/"]) {
         format!("{workspace}/{rest}")
     } else if word.starts_with('/') {
         word.to_owned()
     } else {
         format!("{folder}/{word}")
     };
-    if word.is_empty()
-        || path.contains(['$', '`', '\0', '\n', '*', '?', '{'])
-        || word.starts_with("~") && home.is_none()
-    {
+    // What a pattern stands for is named by the folder above it.
+    let path = match path.find(PATTERN) {
+        Some(at) => path.get(..at).and_then(|begin| Some(begin.rsplit_once('/')?.0.to_owned()))?,
+        None => path,
+    };
+    if word.is_empty() || path.contains(['$', '`', '\0', '\n']) || word.starts_with("~") && home.is_none() {
         return None;
     }
     let mut parts: Vec<&str> = Vec::new();
@@ -374,8 +445,8 @@ pub fn is_read_by_python(name: &str) -> bool {
 
 /// Whether a name in a folder outside of the workspace is looked at.
 #[must_use]
-pub fn is_looked_at(name: &str) -> bool {
-    !NOT_READ.contains(&name) && !MADE.iter().any(|end| name.ends_with(end))
+pub fn is_looked_at(name: &str, is_folder: bool) -> bool {
+    if is_folder { !NOT_READ.contains(&name) } else { !MADE.iter().any(|end| name.ends_with(end)) }
 }
 
 /// Whether a name says that the folder that it lies in was made by a build.

@@ -1,0 +1,28 @@
+//! `loop stop`: end a loop after its iteration, so that it can be resumed.
+use clap::Args;
+use loop_core::control::Ask;
+
+use super::ask;
+use crate::args::IdArg;
+use crate::context::{Context, Done};
+
+/// Stop a loop after this iteration; its process ends, and `loop resume` continues it
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    #[command(flatten)]
+    id: IdArg,
+    /// Return when it has ended
+    #[arg(long)]
+    wait: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &StopArgs) -> Done {
+    let folder = context.find(&args.id.id)?;
+    let seq = ask::ask(&folder, Ask::Stop, "loop stop")?;
+    if !args.wait {
+        return ask::told(context, &folder, "stops after this iteration", seq);
+    }
+    let row = ask::wait(&folder, |row| row.outcome.is_some())?;
+    let status = row.map_or("left", |row| row.status.name());
+    ask::told(context, &folder, status, seq)
+}

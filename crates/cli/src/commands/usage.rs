@@ -1,0 +1,111 @@
+//! `loop usage`: what the calls of agents cost, by day and agent, as far as they reported it.
+use std::collections::BTreeMap;
+
+use clap::Args;
+use loop_core::policy::reserve::{DAY_MS, Day, day_of};
+use loop_core::time;
+use loop_host::ledger::{self, Ledger, ReportedDay};
+use serde_json::{Value, json};
+
+use super::list;
+use crate::context::{Context, Done};
+use crate::render::error::{CommandError, Kind};
+use crate::render::table::table;
+
+/// The version of the JSON.
+const JSON_VERSION: u32 = 1;
+
+/// Show what agents cost, by agent and by day
+#[derive(Debug, Args)]
+pub(crate) struct UsageArgs {
+    /// Calls since then: 7d, 2026-11-15 or an RFC 3339 time; days are those of UTC, and 100 of them are kept
+    #[arg(long, value_name = "TIME", default_value = "7d")]
+    since: String,
+    /// One row for each day
+    #[arg(long)]
+    by_day: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &UsageArgs) -> Done {
+    let first = day_of(list::since(&args.since)?);
+    let days = reported(context, first)?;
+    let total = days.iter().fold(Day::default(), |sum, day| sum.plus(day.used));
+    if args.json {
+        let rows: Vec<Value> = days.iter().map(|day| row_of(Some(day.day), &day.account, day.used)).collect();
+        context.printer.json(&json!({
+            "version": JSON_VERSION, "since": date(first), "days": rows, "total": row_of(None, "all", total),
+        }));
+        return Ok(0);
+    }
+    if days.is_empty() {
+        context.printer.answer(&format!("no agent was called since {}\n", date(first)));
+        return Ok(0);
+    }
+    let mut rows: Vec<Vec<String>> = if args.by_day {
+        days.iter().map(|day| cells(&date(day.day), &day.account, day.used)).collect()
+    } else {
+        let mut accounts: BTreeMap<&str, Day> = BTreeMap::new();
+        for day in &days {
+            let sum = accounts.entry(&day.account).or_default();
+            *sum = sum.plus(day.used);
+        }
+        let since = format!("since {}", date(first));
+        accounts.iter().map(|(account, used)| cells(&since, account, *used)).collect()
+    };
+    if rows.len() > 1 {
+        rows.push(cells("", "all", total));
+    }
+    context.printer.answer(&table(&["DAY (UTC)", "AGENT", "CALLS", "TOKENS", "COST", "NOT REPORTED"], &rows));
+    Ok(0)
+}
+
+fn reported(context: &Context, first: u64) -> Result<Vec<ReportedDay>, CommandError> {
+    if !ledger::exists(&context.home.state) {
+        return Ok(Vec::new());
+    }
+    let read = Ledger::open(&context.home.state).and_then(|ledger| ledger.reported_since(first));
+    read.map_err(|error| {
+        CommandError::new(Kind::Unable, "the ledger cannot be read").because(error.to_string()).hint(error.hint())
+    })
+}
+
+fn date(day: u64) -> String {
+    time::rfc3339(day * DAY_MS).chars().take(10).collect()
+}
+
+fn cells(day: &str, account: &str, used: Day) -> Vec<String> {
+    let known = used.calls > used.untold;
+    let not_reported = match used.untold {
+        0 => String::new(),
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
+    };
+    let of_known = |text: String| if known { text } else { "-".to_owned() };
+    vec![
+        day.to_owned(),
+        account.to_owned(),
+        used.calls.to_string(),
+        of_known(used.tokens.to_string()),
+        of_known(format!("${:.2}", dollars(used))),
+        not_reported,
+    ]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a sum of money is far below 2^52 millionths")]
+fn dollars(used: Day) -> f64 {
+    used.cost_micros as f64 / 1_000_000.0
+}
+
+fn row_of(day: Option<u64>, account: &str, used: Day) -> Value {
+    let mut row = json!({
+        "agent": account, "calls": used.calls, "tokens": used.tokens, "cost_usd": dollars(used),
+        "calls_not_reported": used.untold,
+    });
+    if let Some(day) = day {
+        row["day"] = date(day).into();
+    }
+    row
+}

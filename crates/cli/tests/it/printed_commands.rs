@@ -1,0 +1,336 @@
+//! Every command line that the program prints, or that README and guide show, is executed: it must be accepted.
+//!
+//! Lines are found by their form: a command stands behind a label or a hint, or in a block of a page. A line that a test
+//! cannot execute is in `NOT_EXECUTED`, with its reason.
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::sync::LazyLock;
+
+use loop_testkit::{TestEnv, for_all};
+
+use crate::{commands, user};
+
+/// What ends a command inside a line.
+const ENDS: [&str; 9] = ["   ", "; ", " · ", ", or ", ", then", " (", "`", ") ", ", and "];
+
+/// The commands in a text that the program printed.
+fn printed(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for line in text.lines() {
+        // A sentence that names a loop by its id is no command.
+        for (at, _) in line.match_indices("loop ") {
+            let before = line[..at].trim_end();
+            let is_labelled = before.is_empty() || before.ends_with(':') || before.ends_with("&&");
+            let label = line.trim_start().split("  ").next().unwrap_or_default();
+            let in_column =
+                line.starts_with("  ") && line.trim_start().starts_with(label) && before == format!("  {label}");
+            if !(is_labelled || in_column) || before.ends_with("&&") {
+                continue;
+            }
+            let rest = &line[at..];
+            let end = ENDS.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
+            let command = rest[..end].trim_end_matches(['.', ')', '?', ':']).trim();
+            let verb = command.split(' ').nth(1).unwrap_or_default();
+            if VERBS.iter().any(|known| known == verb) {
+                found.insert(command.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// Every command of the program, by its own help.
+static VERBS: LazyLock<Vec<String>> = LazyLock::new(|| commands(&user()));
+
+/// A line as a shell can run it: what a person fills in is filled in.
+fn filled(line: &str) -> String {
+    line.replace("'…'", "'a text'")
+        .replace("\"…\"", "\"a text\"")
+        .replace("start …", "start \"do it\" -p \"make test\"")
+}
+
+/// Executes a line as a person would, in the workspace.
+fn execute(user: &TestEnv, line: &str) -> (i32, String) {
+    let program = Path::new(env!("CARGO_BIN_EXE_loop"));
+    let folder = program.parent().unwrap().display().to_string();
+    let mut command = Command::new("sh");
+    user.apply_env(&mut command);
+    let path = format!("{}:{folder}:/usr/bin:/bin", user.root().join("bin").display());
+    let out = command.args(["-c", line]).env("PATH", path).output().unwrap();
+    let text = [out.stdout, out.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (out.status.code().unwrap_or(-1), text)
+}
+
+/// A project with a check that fails, and agents that change a file each time.
+fn project() -> TestEnv {
+    let user = user();
+    user.write("work/Makefile", "test:\n\ttest -e done.txt\n");
+    user.write("work/check.sh", "test -e done.txt\n");
+    user.write("work/src/a.txt", "TODO\n");
+    user.write("work/src/main.rs", "fn main() {}\n");
+    user.write("work/docs/a.md", "# A\n");
+    user.write("work/task.md", "do it\n");
+    user.write("work/notes.md", "look at a.txt\n");
+    user.write("work/my-agent.sh", "echo x >> log\n");
+    let mut git = Command::new("git");
+    user.apply_env(&mut git);
+    assert!(git.args(["init", "-q"]).status().unwrap().success());
+    let agent = "[ \"$1\" = --version ] && { echo 1.0; exit 0; }\ncat > /dev/null; echo x >> log";
+    ["claude", "codex", "opencode", "npm"].iter().for_each(|name| user.program(name, agent));
+    user
+}
+
+/// How a loop ends: the words of its start, and the exit code.
+struct End {
+    name: &'static str,
+    words: &'static [&'static str],
+    code: i32,
+}
+
+const ADDS: &str = "echo x >> log";
+
+const ENDS_OF_LOOPS: [End; 17] = [
+    End { name: "verified", words: &["-p", "make test", "--agent-cmd", "touch done.txt"], code: 0 },
+    End { name: "verified before", words: &["-p", "true", "--agent-cmd", "true"], code: 0 },
+    End {
+        name: "without checkpoints",
+        words: &["-p", "make test", "--agent-cmd", "touch done.txt", "--checkpoint", "none"],
+        code: 0,
+    },
+    End {
+        name: "passed, but",
+        words: &["-p", "make test", "--agent-cmd", "touch done.txt", "--strength", "require"],
+        code: 1,
+    },
+    End { name: "claimed", words: &["--no-promise", "--agent-cmd", "echo '<promise>COMPLETE</promise>'"], code: 0 },
+    End { name: "iterations", words: &["-p", "make test", "--agent-cmd", ADDS, "-n", "1"], code: 1 },
+    End { name: "cannot be checked", words: &["-p", "./no-such-check", "--agent-cmd", ADDS, "-n", "1"], code: 1 },
+    End { name: "time", words: &["-p", "make test", "--agent-cmd", "sleep 5", "--max-time", "1s"], code: 1 },
+    End { name: "money", words: &["-p", "make test", "--agent-cmd", ADDS, "--max-cost", "2"], code: 1 },
+    End { name: "tokens", words: &["-p", "make test", "--agent-cmd", ADDS, "--max-tokens", "500"], code: 1 },
+    End { name: "calls", words: &["-p", "make test", "--agent-cmd", ADDS, "--max-calls-per-day", "1"], code: 1 },
+    End { name: "no progress", words: &["-p", "make test", "--agent-cmd", "true"], code: 1 },
+    End {
+        name: "returns",
+        words: &["-p", "make test", "--agent-cmd", "if [ -e a ]; then rm a; else touch a; fi"],
+        code: 1,
+    },
+    End { name: "crashes", words: &["-p", "make test", "--agent-cmd", "exit 3"], code: 3 },
+    End { name: "unverifiable", words: &["-p", "./no-such-check", "--agent-cmd", ADDS], code: 3 },
+    End {
+        name: "tampered",
+        words: &["-p", "make test", "--agent-cmd", "printf 'test:\\n\\ttrue\\n' > Makefile", "--on-tamper", "stop"],
+        code: 1,
+    },
+    End {
+        name: "asks",
+        words: &["-p", "make test", "--agent-cmd", "echo 'Which colour should it be?'", "--on-question", "stop"],
+        code: 3,
+    },
+];
+
+fn ended(end: &End) -> (TestEnv, String, String) {
+    let user = project();
+    let words: Vec<&str> = ["start", "do it"].iter().chain(end.words).copied().collect();
+    let ran = user.run(&words).expect_code(end.code);
+    let id = user.id();
+    (user, id, format!("{}{}", ran.out(), ran.err()))
+}
+
+/// Every line that one end leads to is accepted; a line that changes something gets a loop of its own.
+fn check_end(end: &End) -> (usize, Vec<String>) {
+    let (first, id, mut text) = ended(end);
+    let looks: [&[&str]; 4] = [&["status", &id], &["history", &id], &[], &["list"]];
+    looks.iter().for_each(|words| text.push_str(&first.run(words).expect_code(0).out()));
+    let lines: Vec<String> = printed(&text).iter().map(|line| line.replace(&id, "$ID")).collect();
+    let wrong = lines.iter().filter_map(|line| {
+        let only_looks =
+            ["history", "status", "list", "verify"].iter().any(|verb| line.starts_with(&format!("loop {verb}")));
+        let (code, said) = if only_looks {
+            execute(&first, &filled(line).replace("$ID", &id))
+        } else {
+            let (user, id, _) = ended(end);
+            execute(&user, &filled(line).replace("$ID", &id))
+        };
+        (![0, 1, 2].contains(&code) && !may_fail_again(end, line, code))
+            .then(|| format!("{}: {line}: exit {code}\n{said}", end.name))
+    });
+    (lines.len(), wrong.collect())
+}
+
+/// A loop that could not work cannot work either when nothing was fixed: the line is right, its exit code is 3.
+fn may_fail_again(end: &End, line: &str, code: i32) -> bool {
+    let could_not_work = end.code == 3 || end.name == "cannot be checked";
+    could_not_work && code == 3 && line.contains("loop resume")
+}
+
+#[test]
+fn every_line_that_an_end_screen_a_status_or_a_list_prints_is_accepted() {
+    // UR-A1, UR-A2, UR-A9
+    let checked = for_all(&ENDS_OF_LOOPS, check_end);
+    let wrong: Vec<String> = checked.iter().flat_map(|(_, wrong)| wrong.clone()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let count: usize = checked.iter().map(|(count, _)| count).sum();
+    assert!(count > 60, "only {count} lines were found: the search is broken");
+}
+
+/// Lines of pages that are not executed, and why. A line is named by its beginning.
+const NOT_EXECUTED: [(&str, &str); 9] = [
+    ("loop demo", "takes seconds; newcomer.rs executes it"),
+    ("loop start \"fix the bug\" --promise \"make test\" --agent claude --container", "needs a container engine"),
+    ("loop start \"fix the bug\" --promise \"make test\" --agent claude --image", "needs a container engine"),
+    ("loop start \"build the shop\" --profile container", "needs a container engine"),
+    ("loop proof 936p --sign", "needs a key for signing; proof.rs executes it"),
+    ("loop verify ../loop-proof.json --allowed-signers-rev", "needs a signed proof; proof.rs executes it"),
+    ("loop verify --note --allowed-signers-rev", "needs a signed proof; proof.rs executes it"),
+    ("loop status --watch", "needs a terminal"),
+    ("loop reset --project shop", "needs the container profile's names; worker.rs executes it"),
+];
+
+const PAGES: [&str; 17] = [
+    "README.md",
+    "docs/guide/after-a-crash.md",
+    "docs/guide/agents.md",
+    "docs/guide/container-profile.md",
+    "docs/guide/containers.md",
+    "docs/guide/first-loop.md",
+    "docs/guide/going-back.md",
+    "docs/guide/handing-over.md",
+    "docs/guide/limits-and-stopping.md",
+    "docs/guide/looking-back.md",
+    "docs/guide/promises.md",
+    "docs/guide/proof.md",
+    "docs/guide/protecting.md",
+    "docs/guide/settings.md",
+    "docs/guide/strength.md",
+    "docs/guide/troubleshooting.md",
+    "docs/guide/when-a-loop-stops.md",
+];
+
+/// The commands in the blocks of a page, without remarks.
+fn of_page(page: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let text = std::fs::read_to_string(root.join(page)).unwrap().replace("\\\n", " ");
+    let mut inside = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        } else if inside && (line.starts_with("loop ") || line.starts_with("$ loop ")) {
+            let line = line.trim_start_matches("$ ");
+            let line = line.split(" # ").next().unwrap_or_default();
+            // A remark stands behind several blanks; words of the command behind one.
+            let command = line.split("   ").next().unwrap_or_default().trim();
+            found.push(command.to_owned());
+        }
+    }
+    found
+}
+
+/// The loops that pages talk about, by the ids that they use.
+const IDS: [&str; 3] = ["936p", "gy3q", "4kq1"];
+
+/// A loop that fits the line, and its id.
+fn loop_for(line: &str, user: &TestEnv) -> String {
+    let three = "echo $LOOP_ITERATION >> log; [ $LOOP_ITERATION -lt 3 ] || touch done.txt";
+    let words: &[&str] = if line.contains("accept") {
+        &["-p", "make test", "--agent-cmd", three, "--strength", "require"]
+    } else if line.starts_with("loop verify") || line.starts_with("loop proof") || line.starts_with("loop rm") {
+        &["-p", "make test", "--agent-cmd", three]
+    } else if line.starts_with("loop reset") {
+        &["-p", "make test", "--agent-cmd", "true"]
+    } else {
+        &["-p", "make test", "--agent-cmd", ADDS, "-n", "3"]
+    };
+    drop(user.run(&[&["start", "do it"], words].concat()));
+    let id = user.id();
+    if line.ends_with(" undo") {
+        user.run(&["rollback", &id, "initial"]).expect_code(0);
+    }
+    if line.starts_with("loop checkpoint rm") {
+        user.run(&["checkpoint", &id, "before-refactor"]).expect_code(0);
+    }
+    id
+}
+
+/// Why a line of a page is not accepted; none where it is.
+fn check_line(line: &str) -> Option<String> {
+    let user = project();
+    let mut command = filled(line);
+    if let Some(named) = IDS.iter().find(|id| line.contains(**id)) {
+        user.run(&["config", "set", "strength", "off"]).expect_code(0);
+        let id = loop_for(line, &user);
+        command = command.replace(named, &id);
+        // These are for a loop that is working: what is not running says so, with exit 4.
+        let at_work =
+            ["loop pause", "loop stop", "loop cancel", "loop watch"].iter().any(|verb| line.starts_with(verb));
+        if at_work {
+            return check_at_work(line, named);
+        }
+    }
+    if line.contains("--approve") {
+        user.write("work/.loop.toml", "promise = \"make test\"\n");
+    }
+    if line.starts_with("loop start") {
+        command.push_str(" -n 1 -q");
+        command = command.replace(" -n unlimited", "").replace(" -- ", " -n 1 -q -- ");
+        if line.contains(" -- ") {
+            command.truncate(command.len() - " -n 1 -q".len());
+        }
+    }
+    let (code, said) = execute(&user, &command);
+    (![0, 1, 2].contains(&code)).then(|| format!("{line}: exit {code}\n  ran: {command}\n{said}"))
+}
+
+/// The same while the loop works.
+fn check_at_work(line: &str, named: &str) -> Option<String> {
+    let user = project();
+    let waits = "touch began; while [ ! -e go ]; do sleep 0.02; done";
+    let running = user.begin(&["start", "do it", "-p", "make test", "--agent-cmd", waits, "-n", "1"]);
+    user.wait_for_file("work/began");
+    let id = user.id();
+    if line.contains("--follow") {
+        user.write("work/go", "");
+    }
+    let (code, said) = execute(&user, &line.replace(named, &id));
+    user.write("work/go", "");
+    drop(user.run(&["cancel", &id]));
+    drop(running.end());
+    (![0, 1, 2].contains(&code)).then(|| format!("{line}: exit {code}\n{said}"))
+}
+
+#[test]
+fn every_command_block_of_readme_and_guide_is_accepted() {
+    let all: BTreeSet<String> = PAGES.iter().flat_map(|page| of_page(page)).collect();
+    let excused = |line: &String| NOT_EXECUTED.iter().any(|(begin, _)| line.starts_with(begin));
+    let lines: Vec<String> = all.iter().filter(|line| !excused(line)).cloned().collect();
+    let wrong: Vec<String> = for_all(&lines, |line| check_line(line)).into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(lines.len() > 70, "only {} lines were found: the search is broken", lines.len());
+    for (begin, why) in NOT_EXECUTED {
+        assert!(!why.is_empty());
+        assert!(
+            begin == "loop status --watch" || all.iter().any(|line| line.starts_with(begin)),
+            "nothing begins so: {begin}"
+        );
+    }
+}
+
+#[test]
+fn every_example_of_the_help_is_accepted() {
+    let user = project();
+    let commands = VERBS.iter().map(|verb| vec![verb.as_str(), "--help"]).chain([vec!["--help"]]);
+    let mut all = BTreeSet::new();
+    for words in commands {
+        let text = user.run(&words).expect_code(0).out();
+        let examples = text.split("Examples:").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
+        let lines = examples.lines().map(str::trim).filter(|line| line.starts_with("loop "));
+        all.extend(lines.map(|line| line.split("   ").next().unwrap_or_default().replace("a1b2", "936p")));
+    }
+    let excused = |line: &String| NOT_EXECUTED.iter().any(|(begin, _)| line.starts_with(begin));
+    let lines: Vec<String> = all.into_iter().filter(|line| !excused(line)).collect();
+    let wrong: Vec<String> = for_all(&lines, |line| check_line(line)).into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(lines.len() >= 5, "{lines:?}");
+}
