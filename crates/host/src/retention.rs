@@ -149,6 +149,20 @@ fn lock_pruning(home: &Home, how: FlockOperation) -> Option<File> {
     flock(&file, how).ok().map(|()| file)
 }
 
+/// While this is held, no other process removes outputs, so that a locked run is one that is driven.
+#[derive(Debug)]
+pub struct PruningLock {
+    /// Held for its lock. None where the file cannot be made: then a run may be locked for a moment by a process that
+    /// removes outputs.
+    _file: Option<File>,
+}
+
+/// Waits for a process that removes outputs, and keeps others from beginning.
+#[must_use]
+pub fn wait_for_pruning(home: &Home) -> PruningLock {
+    PruningLock { _file: lock_pruning(home, FlockOperation::LockExclusive) }
+}
+
 /// How much may be stored.
 struct Bound<'a> {
     /// Past this, outputs are removed.

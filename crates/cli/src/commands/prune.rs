@@ -73,6 +73,7 @@ fn most(context: &Context, args: &PruneArgs) -> Result<Option<u64>, CommandError
 /// Removes those that ended long ago, or only lists them. Returns them and their size.
 fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<RunId>, u64), CommandError> {
     let now = clock::now().wall_ms;
+    let _no_pruning = (!args.dry_run).then(|| retention::wait_for_pruning(&context.home));
     let (mut removed, mut bytes) = (Vec::new(), 0);
     for listed in index::list(&context.home).map_err(|error| runs_error(&error))? {
         let Ok(row) = &listed.row else { continue };

@@ -3,6 +3,7 @@ use clap::Args;
 use loop_core::run::{MANUAL, check_name};
 use loop_host::checkpoint::{Store, forget_run};
 use loop_host::launch;
+use loop_host::retention;
 use loop_host::run_folder::RunFolder;
 
 use super::checkpoint_lookup;
@@ -62,6 +63,8 @@ pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
     // All are found before any is removed: a mistyped one removes nothing.
     let folders = args.ids.iter().map(|id| context.find(id)).collect::<Result<Vec<_>, _>>()?;
     launch::end_orphans(&context.home, None, &mut |note| context.print_notes(&[note]))?;
+    // A process that removes outputs locks each run for a moment, which must not be taken for a running loop.
+    let _no_pruning = retention::wait_for_pruning(&context.home);
     for folder in &folders {
         refuse_named(folder, args.checkpoints)?;
     }
