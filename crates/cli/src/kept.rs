@@ -76,5 +76,5 @@ impl KeptCheckpoints {
 pub(crate) fn local_time(wall_ms: u64) -> String {
     let stamp = i64::try_from(wall_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     let zoned = stamp.map(|stamp| stamp.to_zoned(jiff::tz::TimeZone::system()));
-    zoned.map_or_else(|| "any time".to_owned(), |zoned| zoned.strftime("%Y-%m-%d %H:%M").to_string())
+    zoned.map_or_else(|| "no limit".to_owned(), |zoned| zoned.strftime("%Y-%m-%d %H:%M").to_string())
 }

@@ -264,10 +264,10 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
 fn kept_until(kept: &KeptCheckpoints, name: &str, state: &RunState) -> String {
     match (kept.until(name, state), CheckpointClass::of(name, None, state)) {
         (Some(until), _) => local_time(until),
-        (None, CheckpointClass::Named) => "you remove it".to_owned(),
+        (None, CheckpointClass::Named) => "removed by you only".to_owned(),
         (None, CheckpointClass::Between | CheckpointClass::Main) if kept.times().is_none() => {
-            "the loop is over".to_owned()
+            "its loop has ended".to_owned()
         }
-        (None, CheckpointClass::Between | CheckpointClass::Main) => "any time".to_owned(),
+        (None, CheckpointClass::Between | CheckpointClass::Main) => "no limit".to_owned(),
     }
 }

@@ -9,12 +9,10 @@ use crate::render::error::{CommandError, Kind};
 pub(crate) fn write(workspaces: &[PathBuf], output: &Path, text: &str) -> Result<(), CommandError> {
     let done = std::path::absolute(output).and_then(|path| {
         let inside = |workspace: &&PathBuf| path.starts_with(workspace) || is_really_inside(&path, workspace);
-        let workspace = workspaces.iter().find(inside).or(workspaces.first());
-        // Without a loop nobody else has written here.
-        workspace.map_or_else(
-            || std::fs::write(&path, text),
-            |workspace| write_own_file(&WorkspaceIdentity::of(workspace, None), &path, text),
-        )
+        // A loop that is not among these may have worked in the folder of the file: no link is followed there either.
+        let folder = path.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned);
+        let workspace = workspaces.iter().find(inside).unwrap_or(&folder);
+        write_own_file(&WorkspaceIdentity::of(workspace, None), &path, text)
     });
     done.map_err(|error| {
         CommandError::new(Kind::Unable, format!("cannot write {}", output.display()))

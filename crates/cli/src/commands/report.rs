@@ -72,7 +72,7 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Done {
                 ReportFormat::Json => json(&report),
                 form @ (ReportFormat::Markdown | ReportFormat::Html) => {
                     let patch = (!args.no_diff).then(|| patch(&folder)).flatten();
-                    in_form(form, &title, &show::of_run(&report, patch))
+                    in_form(form, &title, &show::of_run(&report, patch, &local))
                 }
             };
             (title, text, vec![workspace])
@@ -121,7 +121,7 @@ fn local(stamp: &str) -> String {
 /// The report of a period, and the workspaces of its loops.
 fn of_period(context: &Context, since_ms: u64) -> Result<(PeriodReport, Vec<PathBuf>), CommandError> {
     let listed = index::list_since(&context.home, since_ms).map_err(|error| runs_error(&error))?;
-    let mut unreadable = 0;
+    let mut unreadable = Vec::new();
     let (mut loops, mut workspaces) = (Vec::new(), Vec::new());
     for listed in listed {
         match read(context, &listed.run) {
@@ -129,11 +129,12 @@ fn of_period(context: &Context, since_ms: u64) -> Result<(PeriodReport, Vec<Path
                 loops.push(report);
                 workspaces.push(workspace);
             }
-            Err(_) => unreadable += 1,
+            Err(_) => unreadable.push(listed.run.id.to_string()),
         }
     }
-    if unreadable > 0 {
-        context.printer.progress(&format!("{unreadable} of the loops cannot be read; see: loop doctor\n"));
+    if !unreadable.is_empty() {
+        let ids = unreadable.join(", ");
+        context.printer.progress(&format!("not in the report: {ids} (just begun, or damaged: see loop doctor)\n"));
     }
     Ok((PeriodReport::new(since_ms, clock::now(), loops), workspaces))
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     }
 }
 
-/// A run that is at work is asked: settings first, then to go on.
+/// A run that is at work is asked: the text and the settings first, then to continue.
 fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
     let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
     let state = reading.fold();
@@ -66,7 +66,7 @@ fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
     let changes = args.changes();
     check_changes(&changes, &state, RunActivity::AtWork, ChangeForm::Flags)?;
     let holds = state.main_order().is_some_and(|(_, open)| matches!(open.order, Order::Hold { .. }));
-    if !holds && state.requests.pause.is_none() && changes.is_empty() {
+    if !holds && state.requests.pause.is_none() && changes.is_empty() && args.inject.is_none() {
         return Err(runs_error(&RunsError::Driven {
             id: folder.id.clone(),
             pid: folder.holder().map_or(0, |holder| holder.pid),
@@ -74,8 +74,9 @@ fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
     }
     // A limit of the loop's own does not end because a person asks.
     if let Some(wait) = Waiting::of(&state).filter(|_| state.calls_free_at().is_some() && changes.is_empty()) {
+        let text = if args.inject.is_some() { "; the text was not taken: see loop inject" } else { "" };
         return Err(CommandError::new(Kind::Wrong, format!("loop {} waits for a limit of its own", folder.id))
-            .because(format!("{}, until {}", wait.why, wait.until))
+            .because(format!("{}, until {}{text}", wait.why, wait.until))
             .hint(format!("a higher limit: {}", sentences::higher_limit(&state, folder.id.as_str()))));
     }
     if let Some(text) = &args.inject {

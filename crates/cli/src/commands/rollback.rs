@@ -67,10 +67,11 @@ pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
     if args.dry_run {
         return preview(context, args, &folder, &target, &newer);
     }
+    let there = if args.paths.is_empty() { "" } else { " in these paths" };
     for newer in newer.iter().filter(|_| !args.json) {
         context
             .printer
-            .progress(&format!("note: loop {newer} worked in this folder later: what it changed goes, too\n"));
+            .progress(&format!("note: loop {newer} worked in this folder later: what it changed{there} goes, too\n"));
     }
     if folder.holder().is_some() {
         if !state.is_paused() {

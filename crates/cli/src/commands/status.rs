@@ -63,8 +63,9 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
     let keys = KeyInput::begin(std::io::stdin()).ok();
     let screen = SecondScreen::open(context.printer);
     let last = loop {
-        let text = watched(context, args)?;
+        // Asked first, so that the last screen does not say that it runs.
         let ended = args.which.is_said() && has_ended(&args.which.find(context)?);
+        let text = watched(context, args)?;
         if ended || !signals.take().is_empty() {
             break text;
         }

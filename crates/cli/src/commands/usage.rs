@@ -2,9 +2,9 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use loop_core::policy::reserve::{DAY_MS, Day, day_of};
+use loop_core::policy::reserve::{DAY_MS, day_of};
 use loop_core::time;
-use loop_host::ledger::{self, Ledger, ReportedDay};
+use loop_host::ledger::{self, Ledger, Reported, ReportedDay};
 use serde_json::{Value, json};
 
 use super::list;
@@ -30,9 +30,9 @@ pub(crate) struct UsageArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &UsageArgs) -> Done {
-    let first = day_of(list::since(&args.since)?);
+    let first = first_day(&args.since)?;
     let days = reported(context, first)?;
-    let total = days.iter().fold(Day::default(), |sum, day| sum.plus(day.used));
+    let total = days.iter().fold(Reported::default(), |sum, day| sum.plus(day.used));
     if args.json {
         let rows: Vec<Value> = days.iter().map(|day| row_of(Some(day.day), &day.account, day.used)).collect();
         context.printer.json(&json!({
@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, args: &UsageArgs) -> Done {
     let mut rows: Vec<Vec<String>> = if args.by_day {
         days.iter().map(|day| cells(&date(day.day), &day.account, day.used)).collect()
     } else {
-        let mut accounts: BTreeMap<&str, Day> = BTreeMap::new();
+        let mut accounts: BTreeMap<&str, Reported> = BTreeMap::new();
         for day in &days {
             let sum = accounts.entry(&day.account).or_default();
             *sum = sum.plus(day.used);
@@ -72,37 +72,45 @@ fn reported(context: &Context, first: u64) -> Result<Vec<ReportedDay>, CommandEr
     })
 }
 
+/// A plain date is a day of UTC here, as the ledger counts them.
+fn first_day(since: &str) -> Result<u64, CommandError> {
+    let midnight = since.parse::<jiff::civil::Date>().ok().and_then(|date| date.to_zoned(jiff::tz::TimeZone::UTC).ok());
+    match midnight {
+        Some(midnight) => Ok(day_of(u64::try_from(midnight.timestamp().as_millisecond()).unwrap_or(0))),
+        None => list::since(since).map(day_of),
+    }
+}
+
 fn date(day: u64) -> String {
     time::rfc3339(day * DAY_MS).chars().take(10).collect()
 }
 
-fn cells(day: &str, account: &str, used: Day) -> Vec<String> {
-    let known = used.calls > used.untold;
-    let not_reported = match used.untold {
+fn cells(day: &str, account: &str, used: Reported) -> Vec<String> {
+    let not_reported = match used.without {
         0 => String::new(),
         1 => "1 call".to_owned(),
         calls => format!("{calls} calls"),
     };
-    let of_known = |text: String| if known { text } else { "-".to_owned() };
+    let if_any = |calls: u32, text: String| if calls > 0 { text } else { "-".to_owned() };
     vec![
         day.to_owned(),
         account.to_owned(),
         used.calls.to_string(),
-        of_known(used.tokens.to_string()),
-        of_known(format!("${:.2}", dollars(used))),
+        if_any(used.with_tokens, used.tokens.to_string()),
+        if_any(used.with_cost, format!("${:.2}", dollars(used))),
         not_reported,
     ]
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a sum of money is far below 2^52 millionths")]
-fn dollars(used: Day) -> f64 {
+fn dollars(used: Reported) -> f64 {
     used.cost_micros as f64 / 1_000_000.0
 }
 
-fn row_of(day: Option<u64>, account: &str, used: Day) -> Value {
+fn row_of(day: Option<u64>, account: &str, used: Reported) -> Value {
     let mut row = json!({
         "agent": account, "calls": used.calls, "tokens": used.tokens, "cost_usd": dollars(used),
-        "calls_not_reported": used.untold,
+        "calls_with_tokens": used.with_tokens, "calls_with_cost": used.with_cost, "calls_not_reported": used.without,
     });
     if let Some(day) = day {
         row["day"] = date(day).into();

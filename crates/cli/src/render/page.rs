@@ -112,7 +112,12 @@ fn md_lines(text: &str) -> String {
     let line = |line: &str| {
         let shown = md(line.trim_start());
         // These begin a heading, a list, a quotation or a rule.
-        if shown.starts_with(['#', '>', '-', '+', '~', '=']) { format!("\\{shown}") } else { shown }
+        let digits = shown.bytes().take_while(u8::is_ascii_digit).count();
+        match shown.as_bytes().get(digits) {
+            Some(b'.' | b')') if digits > 0 => format!("{}\\{}", &shown[..digits], &shown[digits..]),
+            _ if shown.starts_with(['#', '>', '-', '+', '=']) => format!("\\{shown}"),
+            _ => shown,
+        }
     };
     text.trim_end_matches('\n').split('\n').map(line).collect::<Vec<_>>().join("<br>\n")
 }
@@ -120,12 +125,21 @@ fn md_lines(text: &str) -> String {
 /// A piece of a line in which nothing is Markdown.
 fn md(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
+    let mut rest = text.chars();
+    while let Some(letter) = rest.next() {
+        let after = rest.as_str();
         match letter {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
             '\n' => out.push(' '),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' => {
+            // A bare address or name would become a link where the page is shown.
+            ':' if after.starts_with("//") => out.push_str("&#58;"),
+            '@' if after.starts_with(char::is_alphanumeric) => out.push_str("&#64;"),
+            'w' | 'W' if after.to_ascii_lowercase().starts_with("ww.") => {
+                out.push_str("&#");
+                out.push_str(if letter == 'w' { "119;" } else { "87;" });
+            }
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' => {
                 out.push('\\');
                 out.push(letter);
             }
@@ -171,6 +185,14 @@ mod tests {
             "# &lt;b> &amp; \\*c\\*\n\n\\# not a heading<br>\n\\- no list \\| \\`x\\`\n\n- **cost**: $1\\_000\n\n\
              - next: `` make `x` ``\n\n| A | B |\n|---|---|\n| a\\|b | &lt;/td> |\n\n````diff\n+```\n````\n"
         );
+    }
+
+    #[test]
+    fn no_address_name_or_number_of_a_text_becomes_a_link_or_a_list() {
+        let shown = |text: &str| markdown(&[Block::Text(text.to_owned())]);
+        assert_eq!(shown("1. see https://a.b/c"), "1\\. see https&#58;//a.b/c\n");
+        assert_eq!(shown("2) www.a.b and a: b"), "2\\) &#119;ww.a.b and a: b\n");
+        assert_eq!(shown("~~gone~~ @someone a @ b"), "\\~\\~gone\\~\\~ &#64;someone a @ b\n");
     }
 
     #[test]

@@ -13,7 +13,7 @@ const FILES_NAMED_MAX: usize = 5;
 const TASK_LETTERS_MAX: usize = 100;
 
 /// The page of one run. The patch is what it changed as a whole, where that is shown.
-pub(crate) fn of_run(report: &RunReport, patch: Option<String>) -> Vec<Block> {
+pub(crate) fn of_run(report: &RunReport, patch: Option<String>, local: &dyn Fn(&str) -> String) -> Vec<Block> {
     let run = &report.run;
     let mut page = vec![
         Block::Heading(1, format!("Loop {}: {}", run.id, text::one_line(&run.goal, TASK_LETTERS_MAX))),
@@ -32,7 +32,7 @@ pub(crate) fn of_run(report: &RunReport, patch: Option<String>) -> Vec<Block> {
         let head = vec!["#", "Agent", "Result", "Tests", "Changes", "Cost", "Time", "The agent's last line"];
         page.push(Block::Table(head, report.iterations.iter().map(iteration).collect()));
     }
-    let beside = beside(report);
+    let beside = beside(report, local);
     if !beside.is_empty() {
         page.push(Block::Heading(2, "Beside the iterations".to_owned()));
         page.push(Block::Facts(beside));
@@ -207,9 +207,9 @@ fn iteration(row: &ReportedIteration) -> Vec<String> {
     ]
 }
 
-fn beside(report: &RunReport) -> Vec<(String, String)> {
+fn beside(report: &RunReport, local: &dyn Fn(&str) -> String) -> Vec<(String, String)> {
     let mut facts: Vec<(String, String)> =
-        report.waits.iter().map(|wait| ("Waited".to_owned(), waited(wait))).collect();
+        report.waits.iter().map(|wait| ("Waited".to_owned(), waited(wait, local))).collect();
     facts.extend(report.restored.iter().map(|row| ("Restored".to_owned(), text::one_line(&row.words(), 300))));
     facts.extend(report.rollbacks.iter().map(|back| {
         let words = format!("to {} after iteration {} (before it: {})", back.to, back.after_iteration, back.undo);
@@ -218,7 +218,7 @@ fn beside(report: &RunReport) -> Vec<(String, String)> {
     facts
 }
 
-fn waited(wait: &ReportedWait) -> String {
+fn waited(wait: &ReportedWait, local: &dyn Fn(&str) -> String) -> String {
     let cause = match wait.cause {
         HoldCause::Paused => "it was paused",
         HoldCause::Delay => "the delay between iterations",
@@ -228,5 +228,5 @@ fn waited(wait: &ReportedWait) -> String {
         HoldCause::Calls => "the limit of calls in an hour",
     };
     let long = wait.seconds.map_or_else(|| "end not known".to_owned(), took);
-    format!("{long} in iteration {}: {cause} (since {})", wait.iteration, wait.at)
+    format!("{long} in iteration {}: {cause} (since {})", wait.iteration, local(&wait.at))
 }

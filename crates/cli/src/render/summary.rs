@@ -167,8 +167,9 @@ fn roll_back_lines(id: &str, iterations: u32, kept: &KeptCheckpoints) -> String 
     }
     let line = format!("roll back:  loop rollback {id} initial\n");
     let Some(times) = kept.times() else { return line };
-    let until =
-        |ms: Option<u64>| ms.map_or_else(|| "for any time".to_owned(), |ms| format!("until {}", local_time(ms)));
+    let until = |ms: Option<u64>| {
+        ms.map_or_else(|| "without a time limit".to_owned(), |ms| format!("until {}", local_time(ms)))
+    };
     let between = match iterations {
         0 | 1 => String::new(),
         _ => format!("; iterations in between {}", until(times.between)),

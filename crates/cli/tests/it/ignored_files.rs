@@ -119,3 +119,65 @@ fn a_skipped_file_is_not_kept_although_it_is_small() {
     assert!(!user.work().join(".env").exists());
     assert_eq!(user.read("work/secrets/deep/key"), "key\n");
 }
+
+#[test]
+fn a_skipped_file_below_an_ignored_folder_is_not_kept() {
+    let user = repository();
+    let id = ended(&user, "rm -r secrets", &["--checkpoint-skip", "key"]);
+    user.run(&["rollback", &id, "initial"]).expect_code(0);
+    assert!(user.work().join("secrets/link").is_symlink(), "the rest of the folder is kept");
+    assert!(!user.work().join("secrets/deep/key").exists());
+}
+
+#[test]
+fn a_state_folder_below_an_ignored_folder_is_in_no_checkpoint_so_that_no_rollback_rewrites_records() {
+    let user = repository();
+    user.write("work/.gitignore", "own/\n");
+    let state = user.work().join("own/state");
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, Permissions::from_mode(0o700)).unwrap();
+    user.write("work/own/note", "mine\n");
+    let home = state.display().to_string();
+    let with = |words: &[&str]| user.command(words).env("LOOP_HOME", &home).output().unwrap();
+    let ran = with(&start("rm own/note; touch done", "test -e done", &["--judge", "workspace"]));
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let listed: serde_json::Value = serde_json::from_slice(&with(&["list", "--json"]).stdout).unwrap();
+    let id = listed["loops"][0]["id"].as_str().unwrap().to_owned();
+    let ran = with(&["rollback", &id, "initial"]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(user.read("work/own/note"), "mine\n");
+    let history = String::from_utf8(with(&["history", &id, "--events"]).stdout).unwrap();
+    assert!(with(&["status", &id]).status.success() && !history.is_empty(), "the journal is whole: {history}");
+    let written = String::from_utf8(ran.stdout).unwrap();
+    assert!(!written.contains("own/state"), "{written}");
+}
+
+#[test]
+fn a_link_or_a_file_in_the_place_of_an_ignored_folder_goes_aside_and_the_rollback_is_done() {
+    for agent in ["rm -r secrets; ln -s /tmp secrets", "rm -r secrets; echo other > secrets"] {
+        let user = repository();
+        user.write("work/.gitignore", ".env*\nsecrets\n");
+        let id = ended(&user, agent, &[]);
+        let ran = user.run(&["rollback", &id, "initial"]).expect_code(0);
+        assert_eq!(user.read("work/secrets/deep/key"), "key\n", "{agent}");
+        let names = fs::read_dir(user.work()).unwrap().flatten();
+        let mut aside = names.map(|entry| entry.file_name().into_string().unwrap());
+        let aside = aside.find(|name| name.starts_with("secrets.kept-")).expect(agent);
+        assert!(ran.out().contains(&aside), "{}", ran.text());
+    }
+}
+
+#[test]
+fn a_rollback_of_an_ignored_path_that_no_checkpoint_holds_is_refused_with_and_without_a_dry_run() {
+    let user = repository();
+    let id = ended(&user, "true", &[]);
+    for more in [&[][..], &["--dry-run"]] {
+        let words = [&["rollback", &id, "initial"], more, &["--", "node_modules"]].concat();
+        let ran = user.run(&words).expect_code(4);
+        assert!(
+            ran.err().contains("node_modules is ignored, and checkpoint initial does not hold it"),
+            "{}",
+            ran.text()
+        );
+    }
+}

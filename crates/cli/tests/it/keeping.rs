@@ -1,5 +1,5 @@
 //! How much is kept of all loops together: past the bound the oldest outputs go, and nothing else.
-use loop_testkit::{Ran, TestEnv};
+use loop_testkit::{Ran, TestEnv, wait_until};
 
 use crate::{start, user};
 
@@ -107,6 +107,10 @@ fn a_killed_loop_counts_too_and_a_lost_index_changes_nothing() {
     let killed = user.id();
     running.signal("KILL");
     assert_eq!(running.end().code, None);
+    // Its helper process ends the agent first; until then the loop is not over.
+    wait_until("the killed loop is crashed", || {
+        user.run(&["status", &killed, "--json"]).json()["loops"][0]["status"] == "crashed"
+    });
     for end in ["", "-wal", "-shm"] {
         std::fs::remove_file(user.state().join(format!("index.db{end}"))).ok();
     }

@@ -219,6 +219,8 @@ pub struct CallCost {
     pub tokens: u64,
     /// Whether the cost is known; otherwise it is the worst case.
     pub told: bool,
+    /// Whether the tokens are known; otherwise they are the worst case.
+    pub tokens_told: bool,
 }
 
 impl CallCost {
@@ -229,6 +231,7 @@ impl CallCost {
             cost_micros: cost.unwrap_or(worst.worst_micros),
             tokens: tokens.unwrap_or(worst.worst_tokens),
             told: cost.is_some(),
+            tokens_told: tokens.is_some(),
         }
     }
 }

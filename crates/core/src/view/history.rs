@@ -136,6 +136,13 @@ pub struct UsageRow {
 }
 
 impl UsageRow {
+    /// Tokens in and out, where either was reported; the same sum as that of a whole loop.
+    #[must_use]
+    pub fn tokens(&self) -> Option<u64> {
+        let both = [self.input_tokens, self.output_tokens];
+        both.iter().any(Option::is_some).then(|| both.iter().flatten().sum())
+    }
+
     /// As JSON has it.
     #[must_use]
     pub fn of(usage: Usage) -> Self {

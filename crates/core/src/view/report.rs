@@ -242,8 +242,6 @@ impl ReportFold {
             let found = self.details.iter().rfind(|detail| detail.iteration == row.iteration);
             let detail = found.cloned().unwrap_or_default();
             let usage = &row.usage;
-            let tokens =
-                [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_creation_tokens];
             ReportedIteration {
                 iteration: row.iteration,
                 outcome: row.outcome,
@@ -253,7 +251,7 @@ impl ReportFold {
                 failure: row.failure,
                 duration_seconds: row.duration_seconds,
                 cost_usd: usage.cost_usd,
-                tokens: tokens.iter().any(Option::is_some).then(|| tokens.iter().flatten().sum()),
+                tokens: usage.tokens(),
                 tests_before: detail.before,
                 tests_after: detail.after,
                 changes: row.changes,

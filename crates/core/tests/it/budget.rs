@@ -198,9 +198,9 @@ fn a_person_is_warned_once_at_four_fifths_and_the_rest_is_never_below_zero() {
 fn what_was_not_told_counts_as_the_worst_case_and_says_so() {
     let worst = Wanted { worst_micros: 5 * MICROS, worst_tokens: 1000, ..Wanted::default() };
     let spent = |cost, tokens| CallCost::of(cost, tokens, &worst);
-    assert_eq!(spent(Some(2), Some(3)), CallCost { cost_micros: 2, tokens: 3, told: true });
-    assert_eq!(spent(None, Some(4)), CallCost { cost_micros: 5 * MICROS, tokens: 4, told: false });
-    assert_eq!(spent(Some(1), None), CallCost { cost_micros: 1, tokens: 1000, told: true });
+    assert_eq!(spent(Some(2), Some(3)), CallCost { cost_micros: 2, tokens: 3, told: true, tokens_told: true });
+    assert_eq!(spent(None, Some(4)), CallCost { cost_micros: 5 * MICROS, tokens: 4, told: false, tokens_told: true });
+    assert_eq!(spent(Some(1), None), CallCost { cost_micros: 1, tokens: 1000, told: true, tokens_told: false });
     assert_eq!(spent(None, None), CallCost { cost_micros: 5 * MICROS, tokens: 1000, told: false });
 }
 

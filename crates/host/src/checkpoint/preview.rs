@@ -43,7 +43,7 @@ pub fn preview_rollback(
     let then = store.load(target)?.names;
     let of_ignored = store.ignored(&target)?.map(|part| part.names).unwrap_or_default();
     let is_there = |path: &[u8]| now.contains_key(path) || then.contains_key(path) || of_ignored.contains_key(path);
-    paths.check(is_there, to)?;
+    paths.check(is_there, &workspace, to)?;
     let mut differ = Differences::new();
     for path in now.keys().chain(then.keys()) {
         let pair = (now.get(path).cloned(), then.get(path).cloned());
@@ -58,6 +58,25 @@ pub fn preview_rollback(
     let mut files = files_of(&store, &context.run, &differ, &left)?;
     files.extend(ignored_files(&ignored));
     Ok(files)
+}
+
+/// Refuses paths that are in neither state, or that no checkpoint could restore.
+pub(super) fn check_paths(
+    store: &mut Store,
+    context: &CheckpointContext,
+    workspace: &OwnedFd,
+    paths: &Paths,
+    to: &str,
+) -> Result<(), CheckpointError> {
+    let target = store.named(&format!("{}/{to}", context.run))?;
+    let then = store.load(target)?.names;
+    let of_ignored = store.ignored(&target)?.map(|part| part.names).unwrap_or_default();
+    let is_then = |path: &[u8]| then.contains_key(path) || of_ignored.contains_key(path);
+    if paths.check(is_then, workspace, to).is_ok() {
+        return Ok(());
+    }
+    let now = names_now(store, context, workspace)?;
+    paths.check(|path| is_then(path) || now.contains_key(path), workspace, to)
 }
 
 /// Ignored files that are written.

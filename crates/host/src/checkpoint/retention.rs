@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use loop_core::run::{CheckpointClass, RunState, Status, iteration_of};
+use loop_core::run::{CheckpointClass, RunState, Status, iteration_of, standing};
 use loop_core::settings::{CheckpointSettings, keys};
 
 use super::git::gc::Collected;
@@ -67,12 +67,13 @@ pub struct KeptUntil {
 }
 
 impl KeptUntil {
-    /// Of a run by its own settings, else by the general ones. None while it is not over, or a rollback is in progress:
-    /// then all are kept.
+    /// Of a run by its own settings, else by the general ones. None while it is not over, was stopped by a person and
+    /// waits to be resumed, or a rollback is in progress: then all are kept.
     #[must_use]
     pub fn of(state: &RunState, limit: Limit) -> Option<Self> {
         // During a rollback they are the only copy.
-        if state.over.is_none() || state.checkpoints.rolling_back() {
+        let is_stopped = state.over.as_ref().is_none_or(|over| standing(over.outcome).status == Status::Paused);
+        if is_stopped || state.checkpoints.rolling_back() {
             return None;
         }
         let settings = state.settings.shown();

@@ -10,13 +10,11 @@ use std::sync::atomic::AtomicBool;
 
 use loop_core::run::{CheckpointReport, INITIAL, Measurement, RollbackReport, RolledBackFiles};
 use loop_core::text;
-use rustix::fs::{AtFlags, statat};
 
 use super::btrfs::snapshot_store::{RecordedContents, SnapshotStore};
 use super::btrfs::{self, SnapshotOwner};
 use super::context::{BTRFS, CheckpointContext};
 use super::diff::{self, Bounds, CommitPair, Difference};
-use super::git::between::TreeSide;
 use super::git::object::tree;
 use super::git::store::NamedCheckpoint;
 use super::preview;
@@ -30,7 +28,7 @@ use super::{
     Depth, FileContent, Id, ObjectKind, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, StillSnapshot, Store,
     TakeOutcome, TakeRequest, TreeEntry,
 };
-use crate::fs::handle::{folder_beneath, open_folder, split};
+use crate::fs::handle::{open_folder, split};
 
 /// The most that is named of anything in an answer.
 pub(super) const NAMED_MAX: usize = 20;
@@ -105,6 +103,8 @@ struct Restored {
     ignored: Vec<Vec<u8>>,
     /// Ignored files that are missing and that no checkpoint holds.
     missing: Vec<Vec<u8>>,
+    /// Ignored files that could not be written, and why.
+    failed: Vec<(Vec<u8>, String)>,
 }
 
 /// The result of recording the workspace.
@@ -339,10 +339,13 @@ impl RunCheckpoints {
             return Err(CheckpointError::Refused(format!("there is no checkpoint {to}")));
         };
         let paths = Paths::of(asked.paths);
-        self.check_paths(&paths, target, to)?;
         // After a rollback that was cut off, the first undo has the original state; the present one is recorded beside
         // it.
         let begun = self.id(undo).is_some();
+        if !begun {
+            // The first try may have removed a path that only the workspace had.
+            preview::check_paths(&mut self.store, &self.context, &self.workspace, &paths, to)?;
+        }
         let name = if begun { self.free(undo) } else { undo.to_owned() };
         let saved = self.save_new(&name, None);
         let (before, _) = saved.map_err(|error| match error {
@@ -351,7 +354,11 @@ impl RunCheckpoints {
         })?;
         self.mark(Some(to))?;
         let done = self.restore(to, &RestorePlan { target, before, cancel: &AtomicBool::new(false) }, &paths)?;
-        let files = self.files_of(before, target, &paths, &done)?;
+        // A list for people: a damaged checkpoint of another iteration must not fail a rollback that is done.
+        let (files, unlisted) = match self.files_of(before, target, &paths, &done) {
+            Ok(files) => (Some(files), None),
+            Err(error) => (None, Some(format!("the changed files cannot be listed: {error}"))),
+        };
         let left_state = if paths.is_all() { None } else { Some(self.take_after(undo)?) };
         self.mark(None)?;
         let left = done.left.iter().take(NAMED_MAX);
@@ -364,7 +371,12 @@ impl RunCheckpoints {
             Some(left) => (left.checkpoint, left.tree),
             None => (None, self.saved(to, target)?.tree),
         };
-        let remarks = left.chain(not_restored(&done.missing)).chain(of_git).collect();
+        let remarks = left
+            .chain(not_restored(&done.missing))
+            .chain(not_written(&done.failed))
+            .chain(unlisted)
+            .chain(of_git)
+            .collect();
         Ok(RollbackReport {
             to: to.to_owned(),
             // Undoing a rollback that was cut off leaves the checkpoint of the state in between.
@@ -378,7 +390,7 @@ impl RunCheckpoints {
             incomplete: !whole,
             paths: asked.paths.to_vec(),
             newest,
-            files: Some(files),
+            files,
         })
     }
 
@@ -401,22 +413,8 @@ impl RunCheckpoints {
             left: done.left.into_iter().filter(|path| !ignored.written.contains(path)).collect(),
             ignored: ignored.written,
             missing: ignored.missing,
+            failed: ignored.failed,
         })
-    }
-
-    /// Refuses paths that are neither in the target nor in the workspace.
-    fn check_paths(&self, paths: &Paths, target: Id, to: &str) -> Result<(), CheckpointError> {
-        let parts = self.store.parts(&target)?;
-        let manifest = self.store.manifest(&parts)?;
-        let side = TreeSide::new(parts, &manifest);
-        let ignored = self.store.ignored(&target)?.map(|part| part.names).unwrap_or_default();
-        let is_there = |path: &[u8]| {
-            let (above, name) = split(path);
-            let now = folder_beneath(&self.workspace, above).ok();
-            let now = now.is_some_and(|folder| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok());
-            now || ignored.contains_key(path) || side.find(&self.store, path).is_ok_and(|found| found.is_some())
-        };
-        paths.check(is_there, to)
     }
 
     /// Which files a rollback changed, and whose they were.
@@ -527,7 +525,7 @@ pub(super) fn measured(difference: &Difference) -> Measurement {
 fn not_kept(left_out: &[(Vec<u8>, String)]) -> Option<String> {
     let mut seen = BTreeSet::new();
     let mut names = Vec::new();
-    for (path, why) in left_out {
+    for (path, why) in left_out.iter().filter(|(_, why)| why != small_ignored::SKIPPED) {
         let (_, name) = split(path);
         let is_made = why == small_ignored::MADE_BY_TOOLS;
         if !is_made || seen.insert(name) {
@@ -547,6 +545,12 @@ fn not_restored(missing: &[Vec<u8>]) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let words = || format!("not restored: {}{more} (ignored, and no checkpoint holds them)", shown.join(", "));
     (!missing.is_empty()).then(words)
+}
+
+/// One line for each of the first ignored files that could not be written.
+fn not_written(failed: &[(Vec<u8>, String)]) -> impl Iterator<Item = String> {
+    let line = |(path, why): &(Vec<u8>, String)| format!("not restored: {} (ignored): {why}", short(path));
+    failed.iter().take(LEFT_OUT_NAMED_MAX).map(line)
 }
 
 fn short(path: &[u8]) -> String {

@@ -50,7 +50,8 @@ fn cost_is_not_known(settings: &Settings, agent: &Agent) -> Option<LaunchNote> {
     let most = settings.caps.cost_micros.filter(|_| matches!(agent, Agent::Custom(_)))?;
     let state = RunState { settings: RunSettings::new(&settings.resolved), ..RunState::default() };
     let worst = state.worst_micros(settings);
-    let calls = most.checked_div(worst).map_or(0, |whole| whole + u64::from(most % worst > 0));
+    // A worst case of nothing never ends a loop.
+    let calls = most.checked_div(worst).map(|whole| whole + u64::from(most % worst > 0))?;
     let calls = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
     Some(LaunchNote::important(format!(
         "warning: a custom command reports no cost: each call counts as {} (--worst-cost), so --max-cost {} ends the \

@@ -75,7 +75,8 @@ const HOUR: &str = "SELECT id, wall_ms, boot_ms, boot_id FROM calls WHERE key = 
     UNION ALL SELECT id, wall_ms, boot_ms, boot_id FROM calls WHERE key = ?1 AND wall_ms > ?4 AND boot_id <> ?2";
 
 const INSERT: &str = "INSERT INTO calls (run, account, key, day, wall_ms, boot_ms, boot_id, open, begun,
-    worst_micros, worst_tokens, cost_micros, tokens, told) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?10, ?11, ?12)";
+    worst_micros, worst_tokens, cost_micros, tokens, told)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?10, ?11, ?12)";
 
 /// Who calls.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +89,38 @@ pub struct Caller<'a> {
     pub key: &'a str,
 }
 
+/// What calls reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// All calls.
+    pub calls: u32,
+    /// Those that reported their cost, or whose tokens have a price.
+    pub with_cost: u32,
+    /// Those that reported their tokens.
+    pub with_tokens: u32,
+    /// Those that reported none of both, or still run.
+    pub without: u32,
+    /// The reported cost in millionths of a dollar.
+    pub cost_micros: u64,
+    /// The reported tokens.
+    pub tokens: u64,
+}
+
+impl Reported {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(more.calls),
+            with_cost: self.with_cost.saturating_add(more.with_cost),
+            with_tokens: self.with_tokens.saturating_add(more.with_tokens),
+            without: self.without.saturating_add(more.without),
+            cost_micros: self.cost_micros.saturating_add(more.cost_micros),
+            tokens: self.tokens.saturating_add(more.tokens),
+        }
+    }
+}
+
 /// What the calls of one account reported on one day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportedDay {
@@ -96,7 +129,7 @@ pub struct ReportedDay {
     /// The agent's name.
     pub account: String,
     /// Calls, and what they reported.
-    pub used: Day,
+    pub used: Reported,
 }
 
 /// Whether a ledger was ever made here.
@@ -360,14 +393,14 @@ impl Ledger {
         self.touch(reservation, self.connection.execute(update, [reservation]))
     }
 
-    /// The call is over. What was not reported counts as the worst case. Settling once more changes nothing, unless the first time
-    /// it was only assumed what the call cost.
+    /// The call is over. What was not reported counts as the worst case. Settling once more changes nothing, unless the
+    /// first time it was only assumed what the call cost.
     ///
     /// # Errors
     /// When it cannot be written, or there is no such call.
     pub fn settle(&self, reservation: i64, cost: Option<u64>, tokens: Option<u64>) -> LedgerResult<()> {
         let update = "UPDATE calls SET open = 0, begun = 1, cost_micros = coalesce(?2, worst_micros),
-            tokens = coalesce(?3, worst_tokens), told = ?2 IS NOT NULL WHERE id = ?1 AND (open = 1 OR told = 0)";
+            tokens = coalesce(?3, worst_tokens), told = (?2 IS NOT NULL) + 2 * (?3 IS NOT NULL) WHERE id = ?1 AND (open = 1 OR (told & 1) = 0)";
         self.change(|change| {
             let values = params![reservation, cost.map(amount), tokens.map(amount)];
             let changed = change.execute(update, values)?;
@@ -416,7 +449,7 @@ impl Ledger {
         let read = || {
             let mut select = self.connection.prepare_cached(REPORTED)?;
             let days = select.query_map([signed(day)], |row| {
-                Ok(ReportedDay { day: unsigned(row.get(5)?), account: row.get(0)?, used: sums(row)? })
+                Ok(ReportedDay { day: unsigned(row.get(0)?), account: row.get(1)?, used: reported(row)? })
             })?;
             days.collect::<rusqlite::Result<Vec<_>>>()
         };
@@ -530,7 +563,7 @@ fn insert(change: &Transaction<'_>, caller: &Caller<'_>, at: At, entry: Entry) -
         !open,
         amount(spent.cost_micros),
         amount(spent.tokens),
-        spent.told,
+        i64::from(spent.told) + 2 * i64::from(spent.tokens_told),
     ];
     change.prepare_cached(INSERT)?.execute(values)?;
     let id = change.last_insert_rowid();
@@ -585,10 +618,11 @@ fn hour(change: &Transaction<'_>, key: &str, now: At) -> rusqlite::Result<(Vec<A
 }
 
 /// The columns of [`sums`].
-const SUMS: &str = "count(*), sum(cost_micros), sum(tokens), sum(1 - told)";
+const SUMS: &str = "count(*), sum(cost_micros), sum(tokens), sum(1 - (told & 1))";
 
-/// The same of what was reported, and the day.
-const REPORTED: &str = "SELECT account, count(*), sum(cost_micros * told), sum(tokens * told), sum(1 - told), day
+/// What was reported: `told` is 1 for the cost, 2 for the tokens, 3 for both.
+const REPORTED: &str = "SELECT day, account, count(*), sum(told & 1), sum((told >> 1) & 1), sum(told = 0),
+    sum(cost_micros * (told & 1)), sum(tokens * ((told >> 1) & 1))
     FROM calls WHERE day >= ?1 GROUP BY day, account ORDER BY day DESC, account";
 
 /// What a group of calls used; its second column is the first of [`SUMS`].
@@ -596,6 +630,19 @@ fn sums(row: &rusqlite::Row<'_>) -> rusqlite::Result<Day> {
     let count = |column: usize| row.get::<_, i64>(column).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     let amount = |column: usize| row.get::<_, i64>(column).map(unsigned);
     Ok(Day { calls: count(1)?, cost_micros: amount(2)?, tokens: amount(3)?, untold: count(4)? })
+}
+
+/// What a group of calls reported, from the third column of [`REPORTED`] on.
+fn reported(row: &rusqlite::Row<'_>) -> rusqlite::Result<Reported> {
+    let count = |column: usize| row.get::<_, i64>(column).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    Ok(Reported {
+        calls: count(2)?,
+        with_cost: count(3)?,
+        with_tokens: count(4)?,
+        without: count(5)?,
+        cost_micros: row.get(6).map(unsigned)?,
+        tokens: row.get(7).map(unsigned)?,
+    })
 }
 
 /// What all runs used on a day, and that part of it which is only reserved.

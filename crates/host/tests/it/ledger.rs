@@ -215,7 +215,7 @@ fn recorded_calls_count_for_everybody_and_no_amount_breaks_the_sum() {
     let scene = Scene::new();
     let id = run("one");
     let caller = Caller { run: &id, account: "codex", key: "project claude" };
-    let spent = CallCost { cost_micros: u64::MAX, tokens: u64::MAX, told: true };
+    let spent = CallCost { cost_micros: u64::MAX, tokens: u64::MAX, told: true, tokens_told: true };
     for ms in 0..70 {
         scene.ledger.record(&caller, at(ms), spent).unwrap();
     }

@@ -124,8 +124,9 @@ impl Store {
                 Ok(()) | Err(_) => {}
             }
         }
-        self.note_not_kept(names, crate::clock::now().wall_ms)?;
         remove_packs(&going)?;
+        // Only for people, and on a full disk it cannot be written before something was removed.
+        self.note_not_kept(names, crate::clock::now().wall_ms).ok();
         self.refresh()?;
         collected.freed = before.saturating_sub(self.bytes());
         match SnapshotStore::of(self).map_or_else(|| Ok(Vec::new()), |snapshot_store| snapshot_store.sweep(self)) {

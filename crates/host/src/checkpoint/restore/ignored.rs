@@ -25,6 +25,8 @@ pub(in crate::checkpoint) struct IgnoredRestored {
     pub(in crate::checkpoint) aside: Vec<Vec<u8>>,
     /// What was there then, is missing now, and no checkpoint holds.
     pub(in crate::checkpoint) missing: Vec<Vec<u8>>,
+    /// What could not be written, and why. A rollback is done without it.
+    pub(in crate::checkpoint) failed: Vec<(Vec<u8>, String)>,
 }
 
 /// Compares the ignored files of a checkpoint with the workspace.
@@ -60,23 +62,71 @@ pub(in crate::checkpoint) fn restore_ignored(
     let parts = store.parts(&before)?;
     let manifest = store.manifest(&parts)?;
     let side = TreeSide::new(parts, &manifest);
-    let mut unsynced = Unsynced::default();
-    for path in &found.written {
-        let Some(entry) = then.names.get(path) else { continue };
-        make_folders(workspace, path, &then.names)?;
-        let (above, name) = split(path);
-        let folder = folder_beneath(workspace, above)?;
+    let mut restoring =
+        Restoring { store, workspace, then: &then.names, aside: Vec::new(), unsynced: Unsynced::default() };
+    let mut written = Vec::new();
+    for path in found.written {
         // What is there is in the checkpoint of now, unless it is too long, or was changed since.
-        let recorded = now.get(path).cloned().or(side.find(store, path)?);
-        let is_recorded = recorded.is_some_and(|recorded| is_same(workspace, path, &recorded));
-        if stat_of(workspace, path).is_some() && !is_recorded {
-            found.aside.push(joined(above, &put_aside(&folder, name)?));
+        let recorded = now.get(&path).cloned().or(side.find(store, &path)?);
+        match restoring.file(&path, recorded.as_ref()) {
+            Ok(()) => written.push(path),
+            Err(error) => found.failed.push((path, error.to_string())),
         }
-        write(store, &folder, name, entry).map(|file| file.into_iter().for_each(|file| unsynced.file(file)))?;
-        unsynced.folder(above, || folder.try_clone());
     }
-    unsynced.sync(workspace)?;
+    found.written = written;
+    found.aside.append(&mut restoring.aside);
+    restoring.unsynced.sync(workspace)?;
     Ok(found)
+}
+
+/// Ignored files as they are written.
+struct Restoring<'a> {
+    store: &'a Store,
+    workspace: &'a OwnedFd,
+    /// All names of the ignored files of then.
+    then: &'a BTreeMap<Vec<u8>, StoredEntry>,
+    aside: Vec<Vec<u8>>,
+    unsynced: Unsynced,
+}
+
+impl Restoring<'_> {
+    /// Writes one file or link. `recorded` is what the checkpoint of now has in its place.
+    fn file(&mut self, path: &[u8], recorded: Option<&StoredEntry>) -> io::Result<()> {
+        let Some(entry) = self.then.get(path) else { return Ok(()) };
+        self.make_folders(path)?;
+        let (above, name) = split(path);
+        let folder = folder_beneath(self.workspace, above)?;
+        let is_recorded = recorded.is_some_and(|recorded| is_same(self.workspace, path, recorded));
+        if stat_of(self.workspace, path).is_some() && !is_recorded {
+            self.aside.push(joined(above, &put_aside(&folder, name)?));
+        }
+        if let Some(file) = write(self.store, &folder, name, entry)? {
+            self.unsynced.file(file);
+        }
+        self.unsynced.folder(above, || folder.try_clone());
+        Ok(())
+    }
+
+    /// The folders above a path that are missing, with their permissions of then. A file or a link in the place of a
+    /// folder goes aside.
+    fn make_folders(&mut self, path: &[u8]) -> io::Result<()> {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
+        for end in ends {
+            let part = &path[..end];
+            let (above, name) = split(part);
+            let folder = folder_beneath(self.workspace, above)?;
+            match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => continue,
+                Ok(_) => self.aside.push(joined(above, &put_aside(&folder, name)?)),
+                Err(_) => {}
+            }
+            mkdirat(&folder, name, Mode::from_raw_mode(0o755))?;
+            if let Some(entry) = self.then.get(part) {
+                set_mode(&folder, name, entry.mode | 0o700)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Writes a file or link; gives the file, which is not synced yet.
@@ -100,24 +150,6 @@ fn write(store: &Store, folder: &OwnedFd, name: &[u8], entry: &StoredEntry) -> i
     };
     renameat(folder, part.as_slice(), folder, name)?;
     Ok(file)
-}
-
-/// The folders above a path that are missing, with their permissions of then.
-fn make_folders(workspace: &OwnedFd, path: &[u8], then: &BTreeMap<Vec<u8>, StoredEntry>) -> io::Result<()> {
-    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
-    for end in ends {
-        let part = &path[..end];
-        if stat_of(workspace, part).is_some() {
-            continue;
-        }
-        let (above, name) = split(part);
-        let folder = folder_beneath(workspace, above)?;
-        mkdirat(&folder, name, Mode::from_raw_mode(0o755))?;
-        if let Some(entry) = then.get(part) {
-            set_mode(&folder, name, entry.mode | 0o700)?;
-        }
-    }
-    Ok(())
 }
 
 fn stat_of(workspace: &OwnedFd, path: &[u8]) -> Option<rustix::fs::Stat> {

@@ -1,9 +1,13 @@
 //! A restore that is limited to some paths.
+use std::os::fd::OwnedFd;
+
 use crate::checkpoint::git::between::Differences;
 use crate::checkpoint::git::store::StoredKind;
 use crate::checkpoint::run_checkpoints::CheckpointError;
+use crate::fs::handle::{folder_beneath, split};
 
 use loop_core::text;
+use rustix::fs::{AtFlags, statat};
 
 /// Paths from the workspace. None means everything.
 #[derive(Debug, Clone, Default)]
@@ -24,12 +28,19 @@ impl Paths {
     pub(in crate::checkpoint) fn check(
         &self,
         is_there: impl Fn(&[u8]) -> bool,
+        workspace: &OwnedFd,
         to: &str,
     ) -> Result<(), CheckpointError> {
-        self.0.iter().find(|path| !is_there(path)).map_or(Ok(()), |path| {
-            let path = text::escape_path(path);
-            Err(CheckpointError::Refused(format!("{path} is neither in checkpoint {to} nor in the workspace")))
-        })
+        let Some(path) = self.0.iter().find(|path| !is_there(path)) else { return Ok(()) };
+        let (above, name) = split(path);
+        let exists = folder_beneath(workspace, above)
+            .is_ok_and(|folder| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok());
+        let path = text::escape_path(path);
+        Err(CheckpointError::Refused(if exists {
+            format!("{path} is ignored, and checkpoint {to} does not hold it")
+        } else {
+            format!("{path} is neither in checkpoint {to} nor in the workspace")
+        }))
     }
 
     /// Whether a path is one of them, or below one.

@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Stat, readlinkat, statat};
 use super::cache::{ScanCache, Stamp, wall_nanos};
 use super::derived::{is_derived, is_made};
 use super::read::Sink;
+use super::rules::{FolderRules, Rules, Scope};
 use crate::checkpoint::git::manifest::Manifest;
 use crate::checkpoint::git::object::{FILE, FOLDER, Id, LINK, ObjectKind, PROGRAM, TreeEntry, tree};
 use crate::checkpoint::git::store::{FILES, MANIFEST};
@@ -28,6 +29,8 @@ const DEPTH_MAX: usize = 16;
 pub(in crate::checkpoint) const NAMES_MAX: usize = 4000;
 /// Why what tools make is not kept.
 pub(in crate::checkpoint) const MADE_BY_TOOLS: &str = "made by tools";
+/// Why what a person asked to leave out is not kept.
+pub(in crate::checkpoint) const SKIPPED: &str = "left out by --checkpoint-skip";
 /// Folders of people's settings, although they are mostly written by programs.
 const SETTINGS: [&[u8]; 2] = [b".idea", b".vscode"];
 
@@ -64,6 +67,7 @@ pub(in crate::checkpoint) fn keep(
     }
     let known = std::mem::take(&mut cache.known_ignored.0);
     let mut walk = Walk {
+        rules: Rules::of(cache.rules.clone()),
         sink,
         known,
         fresh: HashMap::new(),
@@ -121,6 +125,8 @@ struct Place<'a> {
 }
 
 struct Walk<'a, 'b> {
+    /// What the harness writes and what a person skips is left out below ignored folders, too.
+    rules: Rules,
     sink: &'a mut Sink<'b>,
     known: HashMap<Vec<u8>, (Stamp, Id)>,
     fresh: HashMap<Vec<u8>, (Stamp, Id)>,
@@ -140,6 +146,14 @@ impl Walk<'_, '_> {
         let Place { folder, name, path } = *place;
         self.visited += 1;
         let is_folder = kind == FileType::Directory;
+        match self.rules.scope(&FolderRules::default(), path, is_folder) {
+            Scope::Outside => return Ok(()),
+            Scope::Skipped => {
+                self.leave_out(path, SKIPPED);
+                return Ok(());
+            }
+            Scope::In | Scope::Ignored => {}
+        }
         if is_derived(name, is_folder) && !SETTINGS.contains(&name) {
             self.leave_out(path, MADE_BY_TOOLS);
             return Ok(());
