@@ -93,6 +93,8 @@ pub(crate) enum Verb {
     Proof(commands::proof::ProofArgs),
     /// Run the gates of a loop that is done again, on the tree that was judged; or check a proof that was handed over
     Verify(commands::verify::VerifyArgs),
+    /// Commit what a loop that is done changed, with your own git
+    Commit(commands::commit::CommitArgs),
     /// Accept a loop whose gates pass, although something speaks against it
     Accept(commands::accept::AcceptArgs),
     /// Show, get, set and check settings
@@ -103,6 +105,8 @@ pub(crate) enum Verb {
     Agents(commands::agents::AgentsArgs),
     /// Check this machine: what loop finds and what is missing
     Doctor(commands::doctor::DoctorArgs),
+    /// Write a text file for a report of a bug, with secrets removed
+    Bug(commands::bug::BugArgs),
     /// Remove the records of loops
     Rm(commands::rm::RmArgs),
     /// Remove the records of loops that ended long ago

@@ -3,7 +3,7 @@
 //! Rooms: [`run`] the life of one run · [`policy`] pure judgements · [`agent`] how agents are called and read ·
 //! [`prompt`] what they are asked · [`test_output`] what a gate's output says about tests · [`settings`] the catalogue
 //! of keys and its layers · [`view`] what people see · [`attestation`] a proof to hand over · [`machine`] what every
-//! machine has · [`control`] the messages of a run's socket. Below them, used by all: [`ended`] [`changes`] [`text`]
+//! machine has · [`redaction`] texts without secrets · [`control`] the messages of a run's socket. Below them, used by all: [`ended`] [`changes`] [`text`]
 //! [`time`] [`ids`] [`refusal`]. A room uses only rooms below it: [`run`] uses [`agent`] and [`policy`], never the other
 //! way round. Nothing here reads a clock, a file, a process or the environment.
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ pub mod ids;
 pub mod machine;
 pub mod policy;
 pub mod prompt;
+pub mod redaction;
 pub mod refusal;
 pub mod run;
 pub mod settings;

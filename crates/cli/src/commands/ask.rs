@@ -4,7 +4,7 @@ use std::time::Duration;
 use loop_core::control::{Ask, Call, Reply};
 use loop_core::ids::OrderId;
 use loop_core::run::{Event, Fact, Input, Order, Status};
-use loop_core::view::Row;
+use loop_core::view::{JSON_VERSION, Row};
 use loop_host::control::call;
 use loop_host::index;
 use loop_host::launch::RequestOutcome;
@@ -12,6 +12,7 @@ use loop_host::paths::path_of;
 use loop_host::process::is_suspended;
 use loop_host::run_folder::RunFolder;
 use loop_host::signals::Signals;
+use serde_json::json;
 
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
@@ -103,7 +104,11 @@ pub(crate) fn came(
 }
 
 /// Prints what was recorded.
-pub(crate) fn told(context: &Context, folder: &RunFolder, what: &str, seq: u64) -> Done {
+pub(crate) fn told(context: &Context, folder: &RunFolder, what: &str, seq: u64, as_json: bool) -> Done {
+    if as_json {
+        context.printer.json(&json!({"version": JSON_VERSION, "id": folder.id, "said": what, "noted": seq}));
+        return Ok(0);
+    }
     let line =
         if context.printer.loudness == Loudness::Verbose { format!(" (journal line {seq})") } else { String::new() };
     context.printer.answer(&format!("loop {}: {what}{line}\n", folder.id));

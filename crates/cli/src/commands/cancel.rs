@@ -24,6 +24,9 @@ pub(crate) struct CancelArgs {
     /// Return when it has ended
     #[arg(long)]
     wait: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
@@ -34,23 +37,23 @@ pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
     }
     let seq = ask::ask(&folder, what, "loop cancel")?;
     if !args.wait {
-        return ask::told(context, &folder, "is being cancelled", seq);
+        return ask::told(context, &folder, "is being cancelled", seq, args.json);
     }
     let row = ask::wait(&folder, |row| row.status == Status::Cancelled)?;
     let (_, state) = if args.rollback {
         checkpoint_lookup::checkpoints_of(&folder)?
     } else {
-        return report(context, &folder, row, seq);
+        return report(context, &folder, row, seq, args.json);
     };
     if let Some(why) = state.checkpoints.refused().filter(|_| state.over.is_some()) {
         return Err(CommandError::new(Kind::Unable, "it is cancelled, but the workspace was not rolled back")
             .because(why)
             .hint(format!("fix that, then: loop rollback {} initial", folder.id)));
     }
-    report(context, &folder, row, seq)
+    report(context, &folder, row, seq, args.json)
 }
 
-fn report(context: &Context, folder: &RunFolder, row: Option<Row>, seq: u64) -> Done {
+fn report(context: &Context, folder: &RunFolder, row: Option<Row>, seq: u64, as_json: bool) -> Done {
     let status = row.map_or("left", |row| row.status.name());
-    ask::told(context, folder, status, seq)
+    ask::told(context, folder, status, seq, as_json)
 }

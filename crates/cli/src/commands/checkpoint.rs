@@ -35,6 +35,9 @@ pub(crate) struct CheckpointArgs {
     /// Its name; manual-001 and so on without one
     #[arg(value_name = "NAME")]
     name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// What else there is to do with checkpoints.
@@ -56,6 +59,9 @@ enum What {
         /// Its name
         #[arg(value_name = "NAME")]
         name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Remove the checkpoints of loops that ended long ago, and unreachable objects
     Gc {
@@ -71,16 +77,16 @@ enum What {
 pub(crate) fn run(context: &Context, args: &CheckpointArgs) -> Done {
     match (&args.what, &args.id) {
         (Some(What::List { id, json }), _) => list(context, &id.id, *json),
-        (Some(What::Rm { id, name }), _) => remove(context, &id.id, name),
+        (Some(What::Rm { id, name, json }), _) => remove(context, &id.id, name, *json),
         (Some(What::Gc { dry_run, json }), _) => gc(context, *dry_run, *json),
-        (None, Some(id)) => take(context, id, args.name.as_deref()),
+        (None, Some(id)) => take(context, id, args.name.as_deref(), args.json),
         (None, None) => Err(CommandError::new(Kind::Wrong, "the id of a loop is missing")
             .because("a checkpoint is taken of one loop")
             .hint("loop checkpoint ID NAME; all loops: loop list")),
     }
 }
 
-fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
+fn take(context: &Context, id: &str, name: Option<&str>, as_json: bool) -> Done {
     let folder = context.find(id)?;
     let (place, state) = checkpoint_lookup::checkpoints_of(&folder)?;
     if let Some(name) = name {
@@ -97,18 +103,23 @@ fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
     if folder.holder().is_some() {
         let seq = ask::ask(&folder, Ask::Checkpoint { name: name.map(str::to_owned) }, "loop checkpoint")?;
         let came = ask::came(&folder, seq, |order| matches!(order, Order::ManualCheckpoint { .. }))?;
-        return came.map_or(Ok(2), |came| answered(context, folder.id.as_str(), &came));
+        return came.map_or(Ok(2), |came| answered(context, folder.id.as_str(), &came, as_json));
     }
     let name = name.map_or_else(|| numbered(state.checkpoints.named() + 1), str::to_owned);
     let event = Event::Requested { request: Request::Checkpoint { name }, by: "loop checkpoint".to_owned() };
     let notes = &mut |note| context.print_notes(&[note]);
     let came = launch::carry_out_request(&context.home, &folder, "loop checkpoint", event, notes)?;
-    answered(context, folder.id.as_str(), &came)
+    answered(context, folder.id.as_str(), &came, as_json)
 }
 
 /// Says what came of it.
-pub(crate) fn answered(context: &Context, id: &str, came: &RequestOutcome) -> Done {
+fn answered(context: &Context, id: &str, came: &RequestOutcome, as_json: bool) -> Done {
     match came {
+        RequestOutcome::Saved(saved) if as_json => {
+            let (name, unstable) = (&saved.checkpoint, &saved.unstable);
+            context.printer.json(&json!({"version": 1, "id": id, "checkpoint": name, "unstable": unstable}));
+            Ok(0)
+        }
         RequestOutcome::Saved(saved) => {
             let name = saved.checkpoint.as_deref().unwrap_or_default();
             let unstable = if saved.unstable.is_empty() {
@@ -134,7 +145,7 @@ pub(crate) fn answered(context: &Context, id: &str, came: &RequestOutcome) -> Do
 }
 
 /// Removes one that a person named; the loop's own go by their time.
-fn remove(context: &Context, id: &str, name: &str) -> Done {
+fn remove(context: &Context, id: &str, name: &str, as_json: bool) -> Done {
     let folder = context.find(id)?;
     let (found, _) = checkpoint_lookup::find(&folder, name)?;
     if check_name(&found).is_err() && !found.starts_with("manual-") {
@@ -147,6 +158,12 @@ fn remove(context: &Context, id: &str, name: &str) -> Done {
     let collected = Store::open(&place.store).and_then(|mut store| store.collect(&[full], false));
     let collected = collected.map_err(|error| CommandError::of(Kind::Unable, &error))?;
     tell_stuck(context, &collected);
+    if as_json {
+        context
+            .printer
+            .json(&json!({"version": 1, "id": folder.id, "removed": [found], "freed_bytes": collected.freed}));
+        return Ok(0);
+    }
     context.printer.answer(&format!("removed {found}, freed {}\n", text::size(collected.freed)));
     Ok(0)
 }

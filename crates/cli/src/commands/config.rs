@@ -4,6 +4,7 @@ use loop_core::settings::{
     Given, Key, Layer, Origin, Resolved, SettingsError, catalogue, key, set_in_toml, too_wide, unset_in_toml,
 };
 use loop_core::text::{self, nearest};
+use loop_core::view::JSON_VERSION;
 use loop_host::hidden::{self, hidden_gates};
 use loop_host::launch;
 use loop_host::paths::text_of as path_text;
@@ -32,6 +33,9 @@ enum ConfigVerb {
     Get {
         /// The key
         key: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Set a key in your own file; without a value the key is taken out
     Set {
@@ -40,9 +44,16 @@ enum ConfigVerb {
         /// Its value
         #[arg(allow_hyphen_values = true)]
         value: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Check your file, the project's file and the environment
-    Check,
+    Check {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
@@ -68,15 +79,35 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
                 count => context.printer.answer(&format!("{count} hidden gates here\n")),
             }
         }
-        ConfigVerb::Get { key } => {
-            let key = known(key)?;
-            context.printer.answer(&format!("{}\n", text::escaped_lines(here(context)?.text(key))));
+        ConfigVerb::Get { key, json } => {
+            let (key, settings) = (known(key)?, here(context)?);
+            if *json {
+                let (value, origin) = (settings.text(key), settings.origin(key).map(ToString::to_string));
+                context.printer.json(
+                    &serde_json::json!({"version": JSON_VERSION, "key": key.name, "value": value, "origin": origin}),
+                );
+                return Ok(0);
+            }
+            context.printer.answer(&format!("{}\n", text::escaped_lines(settings.text(key))));
         }
-        ConfigVerb::Set { key, value } => set(context, known(key)?, value.as_deref())?,
-        ConfigVerb::Check => {
+        ConfigVerb::Set { key, value, json } => {
+            let key = known(key)?;
+            let file = set(context, key, value.as_deref())?;
+            if *json {
+                context
+                    .printer
+                    .json(&serde_json::json!({"version": JSON_VERSION, "key": key.name, "value": value, "file": file}));
+            }
+        }
+        ConfigVerb::Check { json } => {
             here(context)?;
             hidden_count(context)?;
-            for warning in hidden::warnings(&context.home.config).map_err(|error| files_error(&error))? {
+            let warnings = hidden::warnings(&context.home.config).map_err(|error| files_error(&error))?;
+            if *json {
+                context.printer.json(&serde_json::json!({"version": JSON_VERSION, "fine": true, "warnings": warnings}));
+                return Ok(0);
+            }
+            for warning in warnings {
                 context.printer.progress(&format!("{warning}\n"));
             }
             let files = [USER_FILE, USER_YAML].map(|name| context.home.config.join(name));
@@ -88,7 +119,7 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
     Ok(0)
 }
 
-fn here(context: &Context) -> Result<Resolved, CommandError> {
+pub(crate) fn here(context: &Context) -> Result<Resolved, CommandError> {
     let workspace = std::env::current_dir().ok();
     let project = workspace.map_or(Ok(None), |workspace| launch::approved_project(&context.home, &workspace))?;
     if let Some(project) = project.as_ref().filter(|project| !project.wants.is_empty() && !project.approved) {
@@ -121,7 +152,7 @@ fn known(name: &str) -> Result<&'static Key, CommandError> {
     })
 }
 
-fn set(context: &Context, key: &'static Key, value: Option<&str>) -> Result<(), CommandError> {
+fn set(context: &Context, key: &'static Key, value: Option<&str>) -> Result<String, CommandError> {
     let folder = &context.home.config;
     let file = folder.join(USER_FILE);
     let named = path_text(&file);
@@ -159,5 +190,5 @@ fn set(context: &Context, key: &'static Key, value: Option<&str>) -> Result<(), 
         key.name,
         value.map_or("taken out".to_owned(), |value| format!("= {value}"))
     ));
-    Ok(())
+    Ok(named)
 }

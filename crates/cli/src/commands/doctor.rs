@@ -72,10 +72,16 @@ fn checkpoints(context: &Context) -> Finding {
     if backend == "none" { finding.next("no iteration can be rolled back: commit your work first") } else { finding }
 }
 
-pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
-    if args.rebuild_ledger {
-        return rebuild_ledger(context);
-    }
+/// What is found, as plain lines.
+pub(crate) fn plain(context: &Context) -> String {
+    let line = |finding: &Finding| {
+        let next = finding.next.as_ref().map(|next| format!(" → {next}")).unwrap_or_default();
+        format!("{:?} {}: {}{next}\n", finding.health, finding.name, finding.found)
+    };
+    findings(context).iter().map(line).collect()
+}
+
+fn findings(context: &Context) -> Vec<Finding> {
     let mut findings = vec![
         state_folder(context),
         runs(context),
@@ -87,6 +93,14 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
         notifications(context),
     ];
     findings.extend(wrong_ledger(context));
+    findings
+}
+
+pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
+    if args.rebuild_ledger {
+        return rebuild_ledger(context);
+    }
+    let findings = findings(context);
     let bad = findings.iter().any(|finding| finding.health == Health::Bad);
     if args.json {
         context

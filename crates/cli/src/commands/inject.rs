@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use loop_core::control::{Ask, INJECT_BYTES_MAX};
+use loop_core::view::JSON_VERSION;
 use loop_host::launch;
 use loop_host::paths::read_bounded;
 use loop_host::run_folder::RunFolder;
+use serde_json::json;
 
 use super::ask;
 use crate::args::IdArg;
@@ -27,6 +29,9 @@ pub(crate) struct InjectArgs {
     /// Repeat it in all later prompts
     #[arg(long)]
     keep: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &InjectArgs) -> Done {
@@ -37,16 +42,21 @@ pub(crate) fn run(context: &Context, args: &InjectArgs) -> Done {
             .hint("loop inject ID \"text\", or --file FILE, or - for stdin")
     })?;
     if folder.holder().is_none() {
-        return record(context, &folder, &text, args.keep);
+        return record(context, &folder, &text, args);
     }
     let seq = ask::ask(&folder, Ask::Inject { text, keep: args.keep }, "loop inject")?;
-    ask::told(context, &folder, "the next prompt will have this text", seq)
+    ask::told(context, &folder, "the next prompt will have this text", seq, args.json)
 }
 
 /// Records the text for a loop that no process drives: the prompt after `loop resume` has it.
-fn record(context: &Context, folder: &RunFolder, text: &str, keep: bool) -> Done {
-    launch::inject(&context.home, folder, text, keep)?;
+fn record(context: &Context, folder: &RunFolder, text: &str, args: &InjectArgs) -> Done {
+    launch::inject(&context.home, folder, text, args.keep)?;
     let id = &folder.id;
+    if args.json {
+        let said = "the next prompt will have this text";
+        context.printer.json(&json!({"version": JSON_VERSION, "id": id, "said": said, "noted": null}));
+        return Ok(0);
+    }
     context
         .printer
         .answer(&format!("loop {id}: the next prompt will have this text\n  next:       loop resume {id}\n"));

@@ -6,9 +6,11 @@ pub(crate) mod accept;
 pub(crate) mod acp_bridge;
 pub(crate) mod agents;
 mod ask;
+pub(crate) mod bug;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
 mod checkpoint_lookup;
+pub(crate) mod commit;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -120,11 +122,13 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Rollback(args)) => rollback::run(&context, &args),
         Some(Verb::Checkpoint(args)) => checkpoint::run(&context, &args),
         Some(Verb::Proof(args)) => proof::run(&context, &args),
+        Some(Verb::Commit(args)) => commit::run(&context, &args),
         Some(Verb::Verify(args)) => verify::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
         Some(Verb::Demo) => demo::run(&context),
         Some(Verb::Agents(args)) => agents::run(&context, &args),
         Some(Verb::Doctor(args)) => doctor::run(&context, &args),
+        Some(Verb::Bug(args)) => bug::run(&context, &args),
         Some(Verb::Rm(args)) => rm::run(&context, &args),
         Some(Verb::Prune(args)) => prune::run(&context, &args),
         Some(Verb::Completions(args)) => completions::run(&context, &args),
@@ -152,11 +156,13 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Watch(_)
         | Verb::Rollback(_)
         | Verb::Checkpoint(_)
+        | Verb::Commit(_)
         | Verb::Verify(_)
         | Verb::Proof(_)
         | Verb::Doctor(_) => true,
         Verb::Start(_)
         | Verb::Resume(_)
+        | Verb::Bug(_)
         | Verb::Rm(_)
         | Verb::Prune(_)
         | Verb::Config(_)

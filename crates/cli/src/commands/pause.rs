@@ -17,13 +17,16 @@ pub(crate) struct PauseArgs {
     /// Return when it is paused
     #[arg(long)]
     wait: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
     let folder = context.find(&args.id.id)?;
     let seq = ask::ask(&folder, Ask::Pause, "loop pause")?;
     if !args.wait {
-        return ask::told(context, &folder, "pauses after this iteration", seq);
+        return ask::told(context, &folder, "pauses after this iteration", seq, args.json);
     }
     let row = ask::wait(&folder, |row| row.status == Status::Paused || is_lifted(&folder))?;
     if row.as_ref().is_some_and(|row| row.status == Status::Running) {
@@ -32,7 +35,7 @@ pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
             .hint(format!("loop pause {} --wait", folder.id)));
     }
     let status = row.map_or("left", |row| row.status.name());
-    ask::told(context, &folder, status, seq)
+    ask::told(context, &folder, status, seq, args.json)
 }
 
 /// Whether another person or process has ended the pause.

@@ -5,8 +5,10 @@ use loop_core::run::Status;
 use loop_core::settings::keys;
 use loop_core::text;
 use loop_core::time::parse_duration_ms;
+use loop_core::view::JSON_VERSION;
 use loop_host::settings_files::gather;
 use loop_host::{clock, index, launch, retention};
+use serde_json::json;
 
 use super::rm;
 use crate::context::{Context, Done, files_error, runs_error, settings_error};
@@ -29,6 +31,9 @@ pub(crate) struct PruneArgs {
     /// Say what would be removed and remove nothing
     #[arg(long)]
     dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Records that ended so long ago go unless something else is said.
@@ -51,14 +56,25 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
         // What `loop verify` left when it was killed; the next one tries again.
         loop_host::workspace::copy::sweep(&context.home.copies()).ok();
     }
-    let mut removed = Vec::new();
+    let (mut removed, mut bytes) = (Vec::new(), 0);
     if let Some(age_ms) = age_ms {
-        let (gone, bytes) = remove_old(context, args, age_ms)?;
-        let word = if args.dry_run { "would free" } else { "freed" };
-        context.printer.answer(&format!("{}, {word} {}\n", loops(gone.len()), text::size(bytes)));
-        removed = gone;
+        (removed, bytes) = remove_old(context, args, age_ms)?;
+        if !args.json {
+            let word = if args.dry_run { "would free" } else { "freed" };
+            context.printer.answer(&format!("{}, {word} {}\n", loops(removed.len()), text::size(bytes)));
+        }
     }
-    most.map_or(Ok(0), |most| thin(context, most, args.dry_run.then_some(&removed), args.keep_bytes.is_some()))
+    let thinned = most.map(|most| thin(context, most, args, &removed)).transpose()?;
+    if args.json {
+        let outputs = thinned.as_ref().map(|thinned| {
+            thinned.runs.iter().map(|(id, freed)| json!({"id": id, "freed_bytes": freed})).collect::<Vec<_>>()
+        });
+        context.printer.json(&json!({
+            "version": JSON_VERSION, "dry_run": args.dry_run, "removed": removed, "freed_bytes": bytes,
+            "thinned": outputs.unwrap_or_default(), "bytes": thinned.map(|thinned| thinned.after),
+        }));
+    }
+    Ok(0)
 }
 
 /// The limit: as typed, else as the user's own settings have it.
@@ -113,16 +129,19 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
 
 /// Removes outputs of those that ended longest ago until all together take no more than this; or says
 /// whose, with these thought away.
-fn thin(context: &Context, most: u64, would: Option<&Vec<RunId>>, asked: bool) -> Done {
-    let dry_run = would.is_some();
-    let thinned = match would {
-        Some(gone) => retention::would_prune_to(&context.home, most, gone),
-        None => retention::prune_to(&context.home, most),
+fn thin(context: &Context, most: u64, args: &PruneArgs, gone: &Vec<RunId>) -> Result<retention::Thinned, CommandError> {
+    let (dry_run, asked) = (args.dry_run, args.keep_bytes.is_some());
+    let thinned = match dry_run {
+        true => retention::would_prune_to(&context.home, most, gone),
+        false => retention::prune_to(&context.home, most),
     };
     let thinned = thinned.map_err(|error| runs_error(&error))?;
     for (id, freed) in &thinned.runs {
         let word = if dry_run { "would thin" } else { "thinned" };
         context.printer.progress(&format!("{word} {id} ({} of outputs)\n", text::size(*freed)));
+    }
+    if args.json {
+        return Ok(thinned);
     }
     if thinned.runs.is_empty() {
         context.printer.answer(if asked { "nothing to thin\n" } else { "" });
@@ -135,7 +154,7 @@ fn thin(context: &Context, most: u64, would: Option<&Vec<RunId>>, asked: bool) -
         let text = format!("still {} in all: running loops, prompts and journals stay\n", text::size(thinned.after));
         context.printer.progress(&format!("{text}  remove whole records: loop rm ID, or loop prune --older-than 1d\n"));
     }
-    Ok(0)
+    Ok(thinned)
 }
 
 fn loops(count: usize) -> String {

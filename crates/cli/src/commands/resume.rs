@@ -9,6 +9,7 @@ use loop_host::launch::{self, PreparedResume, ResumeRequest};
 use loop_host::run_folder::{RunFolder, RunsError};
 
 use super::ask;
+use super::commit::CommitAtEnd;
 use super::start::drive_and_report;
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error, runs_error};
@@ -27,6 +28,8 @@ pub(crate) struct ResumeArgs {
     /// Print events as lines of JSON instead of a summary
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    commit: CommitAtEnd,
     /// Settings for the rest of the run; a number or duration with + is added to the value of now
     #[command(flatten)]
     flags: ResumeFlags,
@@ -49,7 +52,8 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     match launch::prepare_resume(folder, request, &mut context.person())? {
         PreparedResume::Run(run) => {
             let ready = launch::reopen(&context.home, *run, &mut context.person())?;
-            drive_and_report(context, ready, args.json, None).map(|driven| driven.exit_code())
+            let driven = drive_and_report(context, ready, args.json, None)?;
+            Ok(args.commit.finish(context, driven, args.json))
         }
         PreparedResume::ResultWritten { exit_code, note } => {
             context.print_notes(&[note]);
@@ -86,5 +90,5 @@ fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
         ask::ask(folder, Ask::Set(changes), "loop resume")?;
     }
     let seq = ask::ask(folder, Ask::Resume, "loop resume")?;
-    ask::told(context, folder, "resumes", seq)
+    ask::told(context, folder, "resumes", seq, args.json)
 }

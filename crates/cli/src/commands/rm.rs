@@ -19,6 +19,9 @@ pub(crate) struct RmArgs {
     /// Also those with checkpoints that you named
     #[arg(long)]
     checkpoints: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// The checkpoints of a loop that a person named.
@@ -68,9 +71,16 @@ pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
     for folder in &folders {
         refuse_named(folder, args.checkpoints)?;
     }
+    let mut removed = Vec::new();
     for folder in folders {
         remove(context, &folder)?;
-        context.printer.answer(&format!("removed {}\n", folder.id));
+        if !args.json {
+            context.printer.answer(&format!("removed {}\n", folder.id));
+        }
+        removed.push(folder.id);
+    }
+    if args.json {
+        context.printer.json(&serde_json::json!({"version": loop_core::view::JSON_VERSION, "removed": removed}));
     }
     Ok(0)
 }

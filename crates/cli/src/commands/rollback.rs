@@ -83,7 +83,13 @@ pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
                 context.printer.json(&json!({"version": 1, "id": folder.id, "asked": target, "noted": seq}));
                 return Ok(0);
             }
-            return ask::told(context, &folder, &format!("rolls back to {} after this iteration", target.to), seq);
+            return ask::told(
+                context,
+                &folder,
+                &format!("rolls back to {} after this iteration", target.to),
+                seq,
+                false,
+            );
         }
         let came = ask::came(&folder, seq, |order| matches!(order, Order::Rollback { .. }))?;
         return came.map_or(Ok(2), |came| answered(context, args, &folder, came));

@@ -4,9 +4,11 @@ use loop_core::control::Ask;
 use loop_core::run::{Change, Event, Fact, Request};
 use loop_core::settings::catalogue;
 use loop_core::text;
+use loop_core::view::JSON_VERSION;
 use loop_host::changes::{ChangeForm, RunActivity, check_changes};
 use loop_host::launch;
 use loop_host::run_folder::RunFolder;
+use serde_json::{Value, json};
 
 use super::ask;
 use crate::args::IdArg;
@@ -21,12 +23,15 @@ pub(crate) struct SetArgs {
     /// key=value, for keys that may change in a run; without any, these keys are listed with their values
     #[arg(value_name = "KEY=VALUE")]
     pairs: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
     let folder = context.find(&args.id.id)?;
     if args.pairs.is_empty() {
-        return list(context, &folder);
+        return list(context, &folder, args.json);
     }
     let change = |pair: &String| {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
@@ -38,20 +43,39 @@ pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
     };
     let changes = args.pairs.iter().map(change).collect::<Result<Vec<_>, CommandError>>()?;
     if folder.holder().is_none() {
-        return record(context, &folder, &changes);
+        return record(context, &folder, &changes, args.json);
     }
     // Checked here too, so that a refusal has its hint. The run itself adds, and finds what is implied.
     let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
     check_changes(&changes, &state, RunActivity::AtWork, ChangeForm::Pairs)?;
     let seq = ask::ask(&folder, Ask::Set(changes), "loop set")?;
-    let said: Vec<String> = recorded(&folder, seq)?.iter().map(in_words).collect();
-    ask::told(context, &folder, &format!("{} from now on", said.join(", ")), seq)
+    let recorded = recorded(&folder, seq)?;
+    if args.json {
+        return answer(context, &folder, &recorded, Some(seq));
+    }
+    let said: Vec<String> = recorded.iter().map(in_words).collect();
+    ask::told(context, &folder, &format!("{} from now on", said.join(", ")), seq, false)
+}
+
+/// What was set, for programs.
+fn answer(context: &Context, folder: &RunFolder, changes: &[Change], seq: Option<u64>) -> Done {
+    let set: serde_json::Map<String, Value> =
+        changes.iter().map(|change| (change.key.clone(), change.value.clone().into())).collect();
+    context.printer.json(&json!({"version": JSON_VERSION, "id": folder.id, "set": set, "noted": seq}));
+    Ok(0)
 }
 
 /// The settings that may change, as they are now.
-fn list(context: &Context, folder: &RunFolder) -> Done {
+fn list(context: &Context, folder: &RunFolder, as_json: bool) -> Done {
     let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
     let resolved = &state.settings.shown().resolved;
+    if as_json {
+        let keys = catalogue().filter(|key| key.may_change);
+        let all: serde_json::Map<String, Value> =
+            keys.map(|key| (key.name.to_owned(), resolved.text(key).into())).collect();
+        context.printer.json(&json!({"version": JSON_VERSION, "id": folder.id, "settings": all}));
+        return Ok(0);
+    }
     let lines = catalogue().filter(|key| key.may_change).map(|key| {
         let value = resolved.text(key);
         let value = if value.is_empty() { "not set".to_owned() } else { text::one_line(value, 200) };
@@ -62,8 +86,11 @@ fn list(context: &Context, folder: &RunFolder) -> Done {
 }
 
 /// Records the changes for a loop that no process drives: they hold from `loop resume` on.
-fn record(context: &Context, folder: &RunFolder, changes: &[Change]) -> Done {
+fn record(context: &Context, folder: &RunFolder, changes: &[Change], as_json: bool) -> Done {
     let recorded = launch::set(&context.home, folder, changes)?;
+    if as_json {
+        return answer(context, folder, &recorded, None);
+    }
     let (id, said) = (&folder.id, recorded.iter().map(in_words).collect::<Vec<_>>().join(", "));
     context.printer.answer(&format!("loop {id}: {said} from now on\n  next:       loop resume {id}\n"));
     Ok(0)

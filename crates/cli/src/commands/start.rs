@@ -12,6 +12,7 @@ use loop_host::driver::Reporter;
 use loop_host::index;
 use loop_host::launch::{self, DrivenRun, LaunchRequest, ReadyRun, TaskSource};
 
+use super::commit::CommitAtEnd;
 use super::{checkpoint_lookup, dry_run};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, settings_error};
@@ -41,6 +42,8 @@ pub(crate) struct StartArgs {
     /// Print events as lines of JSON instead of a summary
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    commit: CommitAtEnd,
     #[command(flatten)]
     flags: StartFlags,
     /// Arguments for the agent's own program, passed on as they are
@@ -73,8 +76,10 @@ pub(crate) fn task(prompt: Option<OsString>, file: Option<PathBuf>) -> TaskSourc
 
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
     let request = args.request()?;
+    args.commit.check(context, args.place.workspace.as_deref())?;
     if !args.dry_run {
-        return start_run(context, request, args.json, None).map(|driven| driven.exit_code());
+        let driven = start_run(context, request, args.json, None)?;
+        return Ok(args.commit.finish(context, driven, args.json));
     }
     let prepared = launch::prepare(&context.home, request, &mut context.person())?;
     dry_run::run(context, &prepared, args.json)

@@ -150,6 +150,11 @@ fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
     Ok(rows_table(&rows(shown)))
 }
 
+/// What programs see of one loop.
+pub(crate) fn json_of(context: &Context, folder: &RunFolder) -> Result<serde_json::Value, CommandError> {
+    Ok(serde_json::from_str(&one(context, folder, true)?).unwrap_or_default())
+}
+
 fn one(context: &Context, folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     let listed =
         index::look(folder.clone()).ok_or_else(|| CommandError::new(Kind::Wrong, "the loop was just removed"))?;

@@ -14,15 +14,18 @@ pub(crate) struct StopArgs {
     /// Return when it has ended
     #[arg(long)]
     wait: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> Done {
     let folder = context.find(&args.id.id)?;
     let seq = ask::ask(&folder, Ask::Stop, "loop stop")?;
     if !args.wait {
-        return ask::told(context, &folder, "stops after this iteration", seq);
+        return ask::told(context, &folder, "stops after this iteration", seq, args.json);
     }
     let row = ask::wait(&folder, |row| row.outcome.is_some())?;
     let status = row.map_or("left", |row| row.status.name());
-    ask::told(context, &folder, status, seq)
+    ask::told(context, &folder, status, seq, args.json)
 }

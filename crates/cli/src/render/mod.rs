@@ -5,6 +5,7 @@
 //! | `printer` `outbox` | the only code that prints; what waits to be printed while a run works |
 //! | `live` `monitor` `now` | the lines while a run works, and after each iteration; what it is doing now |
 //! | `header` `summary` `sentences` | the first and the last lines of a run; sentences that several of them use |
+//! | `commit_message` | the message of `loop commit` |
 //! | `hidden` | which hidden gate did not pass, for a person only |
 //! | `moment` | the local time, and how far away it is |
 //! | `error` | an error: what, why, what to do next |
@@ -13,6 +14,7 @@
 //! | `verified` `junit` `handed` | what `loop verify` found; of a proof that was handed over |
 //!
 //! Nothing here decides: it formats views of core.
+pub(crate) mod commit_message;
 pub(crate) mod diff;
 pub(crate) mod error;
 pub(crate) mod handed;

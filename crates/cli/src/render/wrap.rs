@@ -2,6 +2,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::printer::text_width;
+use super::table::cut;
 
 /// However narrow the screen is, a value gets so much room.
 const VALUE_WIDTH_MIN: usize = 24;
@@ -28,6 +29,24 @@ pub(crate) fn hanging(text: &str, column: usize, width: usize) -> String {
     lines
 }
 
+/// A text of at most this width: cut between words, where an ellipsis says so.
+pub(crate) fn cut_at_word(text: &str, most: usize) -> String {
+    if text.width() <= most {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    for word in text.split(' ') {
+        if out.width() + 1 + word.width() + 2 > most {
+            break;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    if out.is_empty() { cut(text, most) } else { out + " …" }
+}
+
 fn fill(text: &mut String, value: &str, column: usize, width: usize) {
     let most = width.max(column + VALUE_WIDTH_MIN);
     let mut at = text.width();
@@ -50,7 +69,14 @@ fn fill(text: &mut String, value: &str, column: usize, width: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::wrapped;
+    use super::{cut_at_word, wrapped};
+
+    #[test]
+    fn a_text_is_cut_between_words() {
+        assert_eq!(cut_at_word("one two three", 13), "one two three");
+        assert_eq!(cut_at_word("one two three", 12), "one two …");
+        assert_eq!(cut_at_word("incomprehensible", 6), "incom…");
+    }
 
     #[test]
     fn a_long_value_continues_below_its_beginning_and_no_word_is_divided() {

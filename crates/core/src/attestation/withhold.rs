@@ -165,7 +165,9 @@ fn names_user(word: &str, next: &str) -> bool {
     user.split_once(':').is_some_and(|(_, password)| is_literal(password))
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Whether a variable, an option or a field of this name has a secret value.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.trim_start_matches('-').replace('-', "_").to_ascii_uppercase();
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     plain && SECRET_NAMES.iter().any(|word| name.contains(word))

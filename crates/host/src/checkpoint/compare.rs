@@ -109,9 +109,15 @@ impl Comparison {
     /// The text of one side of a change; none where it is not a file, or longer.
     #[must_use]
     pub fn text(&self, side: Option<&Side>, bytes_max: usize) -> Option<String> {
-        let id = side.filter(|side| side.kind == FileKind::File)?.id?;
-        match self.contents().ok()?.read(&id, bytes_max).ok()? {
-            Content::Whole(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        let bytes = self.bytes(side.filter(|side| side.kind == FileKind::File)?, bytes_max)?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The content of one side of a change, or where a link leads; none of a folder, or where it is longer.
+    #[must_use]
+    pub fn bytes(&self, side: &Side, bytes_max: usize) -> Option<Vec<u8>> {
+        match self.contents().ok()?.read(&side.id?, bytes_max).ok()? {
+            Content::Whole(bytes) => Some(bytes),
             Content::Beginning(_) => None,
         }
     }

@@ -11,7 +11,7 @@ use crate::paths::search_path;
 
 /// Variables that tell git of another repository, index or configuration: git's own list (`git rev-parse
 /// --local-env-vars`). Its hooks set some of them.
-const OF_A_REPOSITORY: [&str; 17] = [
+pub(crate) const OF_A_REPOSITORY: [&str; 17] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
     "GIT_CONFIG",

@@ -26,6 +26,7 @@ pub(crate) mod run;
 mod runner;
 pub(crate) mod tools;
 
+pub(crate) use environment::OF_A_REPOSITORY;
 pub use rehearsal::{Rehearsal, rehearse};
 pub(crate) use results::{TestHistory, store_tests, stored_tests};
 pub use run::{GateContext, GateFailure, GateTry, syntax_error};
