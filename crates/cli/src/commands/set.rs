@@ -11,6 +11,7 @@ use loop_host::run_folder::RunFolder;
 use super::ask;
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
+use crate::here::Wanted;
 use crate::render::error::{CommandError, Kind};
 
 /// Change settings of a loop that is running or can be resumed
@@ -24,11 +25,17 @@ pub(crate) struct SetArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
-    if args.pairs.is_empty() {
+    // An id has no sign in it, so a pair in its place is a pair.
+    let (id, first) = match &args.id.id {
+        Some(word) if word.contains('=') => (None, Some(word)),
+        word => (word.as_deref(), None),
+    };
+    let folder = context.find_or_here(id, Wanted::Resumable)?;
+    let pairs: Vec<&String> = first.into_iter().chain(&args.pairs).collect();
+    if pairs.is_empty() {
         return list(context, &folder);
     }
-    let change = |pair: &String| {
+    let change = |pair: &&String| {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
             CommandError::new(Kind::Wrong, format!("{pair:?} is not key=value"))
                 .because("a setting needs a name and a value")
@@ -36,7 +43,7 @@ pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
         })?;
         Ok(Change::new(&key.replace('-', "_"), value.to_owned()))
     };
-    let changes = args.pairs.iter().map(change).collect::<Result<Vec<_>, CommandError>>()?;
+    let changes = pairs.iter().map(change).collect::<Result<Vec<_>, CommandError>>()?;
     if folder.holder().is_none() {
         return record(context, &folder, &changes);
     }
