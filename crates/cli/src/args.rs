@@ -2,8 +2,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use loop_host::run_folder::RunFolder;
 
 use crate::commands;
+use crate::context::Context;
+use crate::here::Wanted;
+use crate::render::error::CommandError;
 use crate::render::printer::{Loudness, Printer};
 
 /// Runs any coding agent again and again until a check that loop itself runs passes.
@@ -21,7 +25,7 @@ Examples:
   loop demo
   loop start \"fix the failing tests\" --promise \"npm test\" --agent claude
   loop status --watch
-  loop resume a1b2 -n +5
+  loop resume -n +5             the newest loop of this folder
   loop rollback a1b2 3
   loop verify a1b2
 
@@ -124,12 +128,19 @@ pub(crate) enum Verb {
     ContainerExec(commands::container_exec::ContainerExecArgs),
 }
 
-/// A run, by its id or the beginning of it.
+/// A run, by its id or the beginning of it; without one, one of this folder.
 #[derive(Debug, Args)]
 pub(crate) struct IdArg {
-    /// The loop: its id, or any beginning of it that fits one loop only
+    /// The loop: its id, or any beginning of it that fits one loop only [default: @, the newest of this folder that fits]
     #[arg(value_name = "ID")]
-    pub(crate) id: String,
+    pub(crate) id: Option<String>,
+}
+
+impl IdArg {
+    /// The loop that is meant.
+    pub(crate) fn find(&self, context: &Context, wanted: Wanted) -> Result<RunFolder, CommandError> {
+        context.find_or_here(self.id.as_deref(), wanted)
+    }
 }
 
 /// A folder for a start.

@@ -4,6 +4,7 @@ pub mod args;
 mod commands;
 mod context;
 mod flags;
+mod here;
 #[cfg(test)]
 mod hints;
 mod kept;

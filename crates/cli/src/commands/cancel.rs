@@ -8,6 +8,7 @@ use loop_host::run_folder::RunFolder;
 use super::{ask, checkpoint_lookup};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
+use crate::here::Wanted;
 use crate::render::error::{CommandError, Kind};
 
 /// End a loop now, for good: the agent is ended, its edits stay unless you say --rollback
@@ -30,7 +31,7 @@ pub(crate) struct CancelArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
+    let folder = args.id.find(context, Wanted::AtWork)?;
     let what = if args.rollback { Ask::CancelRollback } else { Ask::Cancel };
     if args.rollback {
         checkpoint_lookup::checkpoints_of(&folder)?;

@@ -15,6 +15,7 @@ use serde_json::json;
 use super::{ask, checkpoint_lookup};
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
+use crate::here::{WORDS, Wanted};
 use crate::kept::{KeptCheckpoints, local_time};
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::{Loudness, text_width};
@@ -25,14 +26,14 @@ const SHRINKING: [ShrinkingColumn; 1] = [ShrinkingColumn { at: 0, least: 12 }];
 
 /// Take a checkpoint of the workspace of a loop now, running, paused or ended
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct CheckpointArgs {
     #[command(subcommand)]
     what: Option<What>,
-    /// The loop: its id, or any beginning of it that fits one loop only
-    #[arg(value_name = "ID", required = true)]
+    /// The loop: its id, or any beginning of it that fits one loop only [default: @, the newest of this folder]
+    #[arg(value_name = "ID")]
     id: Option<String>,
-    /// Its name; manual-001 and so on without one
+    /// Its name; manual-001 and so on without one. One word alone that is no id is the name
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Print JSON
@@ -56,9 +57,9 @@ enum What {
     Rm {
         #[command(flatten)]
         id: IdArg,
-        /// Its name
+        /// Its name. One word alone is the name, of the newest loop of this folder
         #[arg(value_name = "NAME")]
-        name: String,
+        name: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -75,19 +76,25 @@ enum What {
 }
 
 pub(crate) fn run(context: &Context, args: &CheckpointArgs) -> Done {
-    match (&args.what, &args.id) {
-        (Some(What::List { id, json }), _) => list(context, &id.id, *json),
-        (Some(What::Rm { id, name, json }), _) => remove(context, &id.id, name, *json),
-        (Some(What::Gc { dry_run, json }), _) => gc(context, *dry_run, *json),
-        (None, Some(id)) => take(context, id, args.name.as_deref(), args.json),
-        (None, None) => Err(CommandError::new(Kind::Wrong, "the id of a loop is missing")
-            .because("a checkpoint is taken of one loop")
-            .hint("loop checkpoint ID NAME; all loops: loop list")),
+    match &args.what {
+        Some(What::List { id, json }) => list(context, &id.find(context, Wanted::Newest)?, *json),
+        Some(What::Rm { id, name, json }) => {
+            let (id, name) = (id.id.as_deref(), name.as_deref());
+            let (folder, name) = checkpoint_lookup::find_loop(context, id, name, "checkpoint rm")?;
+            remove(context, &folder, name, *json)
+        }
+        Some(What::Gc { dry_run, json }) => gc(context, *dry_run, *json),
+        None => take(context, args.id.as_deref(), args.name.as_deref(), args.json),
     }
 }
 
-fn take(context: &Context, id: &str, name: Option<&str>, as_json: bool) -> Done {
-    let folder = context.find(id)?;
+fn take(context: &Context, first: Option<&str>, second: Option<&str>, as_json: bool) -> Done {
+    let is_loop = |word: &str| WORDS.contains(&word) || !context.ids_of(word).is_empty();
+    let (id, name) = match (first, second) {
+        (Some(word), None) if !is_loop(word) => (None, Some(word)),
+        words => words,
+    };
+    let folder = context.find_or_here(id, Wanted::AtWorkOrNewest)?;
     let (place, state) = checkpoint_lookup::checkpoints_of(&folder)?;
     if let Some(name) = name {
         let wrong = |why: String| {
@@ -145,15 +152,14 @@ fn answered(context: &Context, id: &str, came: &RequestOutcome, as_json: bool) -
 }
 
 /// Removes one that a person named; the loop's own go by their time.
-fn remove(context: &Context, id: &str, name: &str, as_json: bool) -> Done {
-    let folder = context.find(id)?;
-    let (found, _) = checkpoint_lookup::find(&folder, name)?;
+fn remove(context: &Context, folder: &RunFolder, name: &str, as_json: bool) -> Done {
+    let (found, _) = checkpoint_lookup::find(folder, name)?;
     if check_name(&found).is_err() && !found.starts_with("manual-") {
         return Err(CommandError::new(Kind::Wrong, format!("{found} is a checkpoint that the loop took itself"))
             .because("checkpoints of iterations, of the start and of rollbacks stay until their retention time is over")
             .hint(format!("loop checkpoint gc, or all of it: loop rm {}", folder.id)));
     }
-    let (place, _) = checkpoint_lookup::checkpoints_of(&folder)?;
+    let (place, _) = checkpoint_lookup::checkpoints_of(folder)?;
     let full = format!("{}/{found}", folder.id);
     let collected = Store::open(&place.store).and_then(|mut store| store.collect(&[full], false));
     let collected = collected.map_err(|error| CommandError::of(Kind::Unable, &error))?;
@@ -222,9 +228,8 @@ fn unstable(folder: &RunFolder) -> Result<BTreeMap<String, Vec<String>>, Command
     Ok(saved.collect())
 }
 
-fn list(context: &Context, id: &str, as_json: bool) -> Done {
-    let folder = context.find(id)?;
-    let (place, state) = checkpoint_lookup::checkpoints_of(&folder)?;
+fn list(context: &Context, folder: &RunFolder, as_json: bool) -> Done {
+    let (place, state) = checkpoint_lookup::checkpoints_of(folder)?;
     let listed = checkpoint_lookup::listed(&place)?;
     let kept = KeptCheckpoints::in_store(&context.home, &place, &state);
     let command = |row: &CheckpointRow| {
@@ -232,7 +237,7 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
         format!("git --git-dir {store} show --stat refs/loop/{}/{} -- files", folder.id, row.name)
     };
     let snapshot = |row: &CheckpointRow| row.snapshot.as_deref().map(text_of);
-    let unstable = unstable(&folder)?;
+    let unstable = unstable(folder)?;
     if as_json {
         let rows: Vec<_> = listed
             .iter()

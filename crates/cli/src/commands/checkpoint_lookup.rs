@@ -5,7 +5,8 @@ use loop_core::run::{Changes, RunState, meant};
 use loop_host::checkpoint::{self, CheckpointContext, CheckpointRow, RunCheckpoints};
 use loop_host::run_folder::RunFolder;
 
-use crate::context::read_error;
+use crate::context::{Context, read_error};
+use crate::here::Wanted;
 use crate::kept::local_time;
 use crate::render::diff::brief;
 use crate::render::error::{CommandError, Kind};
@@ -62,6 +63,25 @@ pub(crate) fn find(folder: &RunFolder, word: &str) -> Result<(String, RunState),
         return Err(wrong(why));
     }
     Ok((name, state))
+}
+
+/// The loop of which a checkpoint was named by one word or two, and the word for the checkpoint.
+pub(crate) fn find_loop<'a>(
+    context: &Context,
+    first: Option<&'a str>,
+    second: Option<&'a str>,
+    verb: &str,
+) -> Result<(RunFolder, &'a str), CommandError> {
+    match (first, second) {
+        (id, Some(word)) => Ok((context.find_or_here(id, Wanted::Newest)?, word)),
+        (Some(word), None) => {
+            let is_checkpoint = |folder: &RunFolder| find(folder, word).map(|_| ());
+            Ok((context.find_by_part(word, verb, is_checkpoint)?, word))
+        }
+        (None, None) => Err(CommandError::new(Kind::Wrong, "the checkpoint is missing")
+            .because(format!("loop {verb} needs the name of a checkpoint"))
+            .hint("those of the newest loop of this folder: loop checkpoint list")),
+    }
 }
 
 /// What a whole loop changed, in brief; empty where that is not known.

@@ -1,9 +1,12 @@
 //! `loop diff`: what a loop changed, as `loop history --diff` shows it.
 use clap::Args;
+use loop_host::run_folder::RunFolder;
 
 use super::compare::{self, Manner};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
+use crate::here::{LoopHere, Wanted};
+use crate::render::error::{CommandError, Kind};
 
 /// Show what a loop changed: all of it, or one iteration
 #[derive(Debug, Args)]
@@ -25,7 +28,34 @@ pub(crate) struct DiffArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &DiffArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
+    let (folder, between) = match (args.id.id.as_deref(), args.between.as_deref()) {
+        (Some(word), None) if looks_like_points(word) => (of_points(context, word)?, word),
+        (id, between) => (context.find_or_here(id, Wanted::Newest)?, between.unwrap_or_default()),
+    };
     let manner = Manner { json: args.json, stat: args.stat, pager: !args.no_pager };
-    compare::run(context, &folder, args.between.as_deref().unwrap_or_default(), manner)
+    compare::run(context, &folder, between, manner)
+}
+
+/// Whether a word has the form of an iteration or of two checkpoints: `3`, `3+`, `initial..3`.
+fn looks_like_points(word: &str) -> bool {
+    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    is_number || word.ends_with('+') || word.contains("..")
+}
+
+/// The loop that is meant where only such a word was given.
+fn of_points(context: &Context, word: &str) -> Result<RunFolder, CommandError> {
+    let ids = context.ids_of(word);
+    let Some(id) = ids.first() else { return context.find_or_here(None, Wanted::Newest) };
+    let here = LoopHere::find(context, Wanted::Newest).ok();
+    let number = word.parse::<u32>().unwrap_or(u32::MAX);
+    match here.filter(|here| here.has_iteration(number)) {
+        None => context.find(word),
+        Some(here) => Err(CommandError::new(
+            Kind::Wrong,
+            format!("{word} is an iteration of loop {} and the beginning of the id {id}", here.run.id),
+        )
+        .because("loop does not guess which one is meant")
+        .hint(format!("the iteration: loop diff @ {word}"))
+        .hint(format!("the loop: loop diff {id}"))),
+    }
 }

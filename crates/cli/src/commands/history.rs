@@ -13,6 +13,7 @@ use loop_host::run_folder::RunFolder;
 use super::compare;
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
+use crate::here::Wanted;
 use crate::render::diff;
 use crate::render::error::CommandError;
 use crate::render::printer::{Loudness, Paint, Printer};
@@ -45,7 +46,7 @@ pub(crate) struct HistoryArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
+    let folder = args.id.find(context, Wanted::Newest)?;
     if let Some(words) = &args.diff {
         let manner = compare::Manner { json: args.json, stat: args.stat, pager: !args.no_pager };
         return compare::run(context, &folder, words, manner);

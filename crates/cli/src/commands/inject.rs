@@ -1,6 +1,6 @@
 //! `loop inject`: add a text to the next prompt of a loop.
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use loop_core::control::{Ask, INJECT_BYTES_MAX};
@@ -13,6 +13,7 @@ use serde_json::json;
 use super::ask;
 use crate::args::IdArg;
 use crate::context::{Context, Done};
+use crate::here::{WORDS, Wanted};
 use crate::render::error::{CommandError, Kind};
 
 /// Tell the agent something in its next prompt
@@ -20,8 +21,8 @@ use crate::render::error::{CommandError, Kind};
 pub(crate) struct InjectArgs {
     #[command(flatten)]
     id: IdArg,
-    /// The text; `-` reads it from stdin
-    #[arg(value_name = "TEXT", required_unless_present = "file")]
+    /// The text; `-` reads it from stdin. One word alone is the text, for the loop of this folder
+    #[arg(value_name = "TEXT")]
     text: Option<String>,
     /// Read the text from a file
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
@@ -35,8 +36,9 @@ pub(crate) struct InjectArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &InjectArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
-    let text = text(args).map_err(|error| {
+    let (id, word) = words(context, args)?;
+    let folder = context.find_or_here(id, Wanted::Resumable)?;
+    let text = text(word, args.file.as_deref()).map_err(|error| {
         CommandError::new(Kind::Wrong, "cannot read the text")
             .because(error.to_string())
             .hint("loop inject ID \"text\", or --file FILE, or - for stdin")
@@ -63,17 +65,35 @@ fn record(context: &Context, folder: &RunFolder, text: &str, args: &InjectArgs) 
     Ok(0)
 }
 
-fn text(args: &InjectArgs) -> std::io::Result<String> {
+/// The id and the text that were typed: one word alone is the text.
+fn words<'a>(context: &Context, args: &'a InjectArgs) -> Result<(Option<&'a str>, Option<&'a str>), CommandError> {
+    let (first, second) = (args.id.id.as_deref(), args.text.as_deref());
+    if args.file.is_some() || second.is_some() {
+        return Ok((first, second));
+    }
+    let is_loop = |word: &str| WORDS.contains(&word) || !context.ids_of(word).is_empty();
+    match first.filter(|word| !is_loop(word)) {
+        Some(text) => Ok((None, Some(text))),
+        None => {
+            let why = first.map_or_else(|| "nothing was given".to_owned(), |word| format!("{word} names a loop"));
+            Err(CommandError::new(Kind::Wrong, "the text is missing")
+                .because(why)
+                .hint("for the loop of this folder: loop inject @ \"a text\""))
+        }
+    }
+}
+
+fn text(word: Option<&str>, file: Option<&Path>) -> std::io::Result<String> {
     let most = INJECT_BYTES_MAX as u64 + 1;
     let mut text = String::new();
-    match (&args.text, &args.file) {
+    match (word, file) {
         (_, Some(path)) => {
             text = String::from_utf8(read_bounded(path, most)?).map_err(std::io::Error::other)?;
             text.len()
         }
-        (Some(word), None) if word == "-" => std::io::stdin().lock().take(most).read_to_string(&mut text)?,
+        (Some("-"), None) => std::io::stdin().lock().take(most).read_to_string(&mut text)?,
         (Some(word), None) => {
-            text.clone_from(word);
+            word.clone_into(&mut text);
             text.len()
         }
         (None, None) => 0,

@@ -7,6 +7,7 @@ use loop_host::run_folder::RunFolder;
 use super::ask;
 use crate::args::IdArg;
 use crate::context::{Context, Done};
+use crate::here::Wanted;
 use crate::render::error::{CommandError, Kind};
 
 /// Pause a loop after this iteration; its process stays, and `loop resume` continues it
@@ -23,7 +24,7 @@ pub(crate) struct PauseArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
+    let folder = args.id.find(context, Wanted::AtWork)?;
     let seq = ask::ask(&folder, Ask::Pause, "loop pause")?;
     if !args.wait {
         return ask::told(context, &folder, "pauses after this iteration", seq, args.json);

@@ -13,6 +13,7 @@ use loop_host::{clock, index, journal};
 
 use super::{checkpoint_lookup, compare, list, output_file};
 use crate::context::{Context, Done, read_error, runs_error};
+use crate::here::Wanted;
 use crate::kept::KeptCheckpoints;
 use crate::render::error::{CommandError, Kind};
 use crate::render::page::{self, Block};
@@ -41,7 +42,8 @@ pub(crate) enum ReportFormat {
 /// Show a loop, or all loops of a night, as a page to read
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The loop: its id, or any beginning of it that fits one loop only [default: all loops since --since]
+    /// The loop: its id, any beginning of it that fits one loop only, or @: the newest of this folder [default: all loops
+    /// since --since]
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// The form
@@ -65,7 +67,7 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Done {
     let format = if args.json { ReportFormat::Json } else { args.format };
     let (title, text, workspaces) = match &args.id {
         Some(id) => {
-            let folder = context.find(id)?;
+            let folder = context.find_or_here(Some(id), Wanted::Newest)?;
             let Read { report, workspace } = read(context, &folder)?;
             let title = format!("loop {}", folder.id);
             let text = match format {

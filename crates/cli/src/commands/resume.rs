@@ -14,6 +14,7 @@ use super::start::drive_and_report;
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::flags::ResumeFlags;
+use crate::here::Wanted;
 use crate::render::error::{CommandError, Kind};
 use crate::render::sentences;
 
@@ -44,7 +45,7 @@ impl ResumeArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
+    let folder = args.id.find(context, Wanted::Resumable)?;
     if folder.holder().is_some() {
         return ask_it(context, args, &folder);
     }

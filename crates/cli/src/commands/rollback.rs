@@ -28,9 +28,10 @@ use crate::render::live::{rolled_back, rolled_back_file};
 pub(crate) struct RollbackArgs {
     #[command(flatten)]
     id: IdArg,
-    /// initial, the number of an iteration, a name, or undo
+    /// initial, the number of an iteration, a name, or undo. One word alone is the checkpoint, of the newest loop of this
+    /// folder
     #[arg(value_name = "CHECKPOINT")]
-    checkpoint: String,
+    checkpoint: Option<String>,
     /// Of a running loop: end the agent and roll back at once
     #[arg(long, conflicts_with = "after")]
     now: bool,
@@ -59,8 +60,9 @@ const PATHS_MAX: usize = 100;
 const PATHS_BYTES_MAX: usize = 8 * 1024;
 
 pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
-    let (to, state) = checkpoint_lookup::find(&folder, &args.checkpoint)?;
+    let (id, word) = (args.id.id.as_deref(), args.checkpoint.as_deref());
+    let (folder, word) = checkpoint_lookup::find_loop(context, id, word, "rollback")?;
+    let (to, state) = checkpoint_lookup::find(&folder, word)?;
     let paths = wanted_paths(&state, &args.paths)?;
     let newer = newer_loops(context, &folder, &state);
     let mut target = Target { to, now: args.now, git: args.restore_git, paths };

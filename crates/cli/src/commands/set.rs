@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::ask;
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
+use crate::here::Wanted;
 use crate::render::error::{CommandError, Kind};
 
 /// Change settings of a loop that is running or can be resumed
@@ -29,11 +30,17 @@ pub(crate) struct SetArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
-    if args.pairs.is_empty() {
+    // An id has no sign in it, so a pair in its place is a pair.
+    let (id, first) = match &args.id.id {
+        Some(word) if word.contains('=') => (None, Some(word)),
+        word => (word.as_deref(), None),
+    };
+    let folder = context.find_or_here(id, Wanted::Resumable)?;
+    let pairs: Vec<&String> = first.into_iter().chain(&args.pairs).collect();
+    if pairs.is_empty() {
         return list(context, &folder, args.json);
     }
-    let change = |pair: &String| {
+    let change = |pair: &&String| {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
             CommandError::new(Kind::Wrong, format!("{pair:?} is not key=value"))
                 .because("a setting needs a name and a value")
@@ -41,7 +48,7 @@ pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
         })?;
         Ok(Change::new(&key.replace('-', "_"), value.to_owned()))
     };
-    let changes = args.pairs.iter().map(change).collect::<Result<Vec<_>, CommandError>>()?;
+    let changes = pairs.iter().map(change).collect::<Result<Vec<_>, CommandError>>()?;
     if folder.holder().is_none() {
         return record(context, &folder, &changes, args.json);
     }

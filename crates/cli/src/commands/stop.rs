@@ -5,6 +5,7 @@ use loop_core::control::Ask;
 use super::ask;
 use crate::args::IdArg;
 use crate::context::{Context, Done};
+use crate::here::Wanted;
 
 /// Stop a loop after this iteration; its process ends, and `loop resume` continues it
 #[derive(Debug, Args)]
@@ -20,7 +21,7 @@ pub(crate) struct StopArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
+    let folder = args.id.find(context, Wanted::AtWork)?;
     let seq = ask::ask(&folder, Ask::Stop, "loop stop")?;
     if !args.wait {
         return ask::told(context, &folder, "stops after this iteration", seq, args.json);

@@ -13,6 +13,7 @@ use loop_host::{clock, journal};
 
 use super::verify_proof::{self, ProofSource, file_named};
 use crate::context::{Context, Done, read_error};
+use crate::here::Wanted;
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::{Loudness, Printer};
 use crate::render::{junit, summary, verified};
@@ -21,8 +22,9 @@ use crate::render::{junit, summary, verified};
 /// pass: exit 0 if they do, 1 if not. The workspace is not touched, nor judged
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The loop: its id, or any beginning of it that fits one loop only; or the file of a proof
-    #[arg(value_name = "ID|FILE", required_unless_present = "note", conflicts_with = "note")]
+    /// The loop: its id, or any beginning of it that fits one loop only; or the file of a proof [default: @, the newest
+    /// loop of this folder]
+    #[arg(value_name = "ID|FILE", conflicts_with = "note")]
     which: Option<String>,
     /// Check the proof in the note of this checkout's tree (refs/notes/loop)
     #[arg(long)]
@@ -86,11 +88,16 @@ pub(super) enum Format {
 }
 
 pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
-    let which = args.which.as_deref().unwrap_or_default();
     if args.note {
         return verify_proof::run(context, args, ProofSource::Note);
     }
-    let folder = match (context.find(which), file_named(which)) {
+    if args.which.is_none() && args.is_of_proof() {
+        return Err(CommandError::new(Kind::Wrong, "the file of a proof is missing")
+            .because("--run, --gates-from and the allowed signers are for a proof that was handed over")
+            .hint("loop verify FILE, or loop verify --note"));
+    }
+    let named = args.which.as_deref().and_then(file_named);
+    let folder = match (context.find_or_here(args.which.as_deref(), Wanted::Newest), named) {
         (Ok(folder), _) => folder,
         (Err(_), Some(file)) => return verify_proof::run(context, args, ProofSource::File(&file)),
         (Err(error), None) => return Err(error),

@@ -14,6 +14,7 @@ use super::checkpoint_lookup;
 use super::list;
 use crate::args::IdArg;
 use crate::context::{Context, Done};
+use crate::here::Wanted;
 use crate::kept::KeptCheckpoints;
 use crate::render::error::{CommandError, Kind};
 use crate::render::live::Live;
@@ -43,7 +44,7 @@ pub(crate) struct WatchArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
+    let folder = args.id.find(context, Wanted::AtWorkOrNewest)?;
     let since_ms = args.since.as_deref().map(list::since).transpose()?.unwrap_or(0);
     let unreadable =
         |error: std::io::Error| CommandError::new(Kind::Unable, "cannot read the loop").because(error.to_string());

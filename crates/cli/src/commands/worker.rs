@@ -1,15 +1,17 @@
-//! Which loop a verb means: by its id, or the newest of a worker, which is a project and the name of an agent in it.
+//! Which loop a verb means: by its id, the newest of a worker, which is a project and the name of an agent in it, or
+//! the newest of this folder.
 use clap::Args;
 use loop_host::launch;
 use loop_host::run_folder::RunFolder;
 
 use crate::context::Context;
+use crate::here::Wanted;
 use crate::render::error::{CommandError, Kind};
 
 /// Which loop: by its id, or the newest of a worker.
 #[derive(Debug, Args)]
 pub(crate) struct WhichArgs {
-    /// The loop: its id, or any beginning of it that fits one loop only
+    /// The loop: its id, any beginning of it that fits one loop only, or @: the newest of this folder
     #[arg(value_name = "ID", conflicts_with_all = ["project", "agent_name"])]
     pub(crate) id: Option<String>,
     /// The newest loop of this project
@@ -29,12 +31,10 @@ impl WhichArgs {
     /// The loop that is meant.
     pub(crate) fn find(&self, context: &Context) -> Result<RunFolder, CommandError> {
         if let Some(id) = &self.id {
-            return context.find(id);
+            return context.find_or_here(Some(id), Wanted::Newest);
         }
         if !self.is_said() {
-            return Err(CommandError::new(Kind::Wrong, "the id of a loop is missing")
-                .because("neither an id nor the names of a worker were given")
-                .hint("give its id (loop list), or --project and --agent-name"));
+            return context.find_or_here(None, Wanted::Newest);
         }
         launch::newest_run(&context.home, self.project.as_deref(), self.agent_name.as_deref())?.ok_or_else(|| {
             let name = |what: &str, name: &Option<String>| name.as_ref().map(|name| format!("{what} {name:?}"));

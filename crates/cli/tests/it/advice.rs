@@ -393,8 +393,8 @@ fn a_loop_that_was_stopped_is_named_so_at_the_next_start_and_at_its_resume() {
 #[test]
 fn a_missing_argument_is_answered_by_the_form_of_the_command() {
     let user = user();
-    let ran = user.run(&["resume"]).expect_code(4);
-    assert!(ran.err().contains("hint: loop resume ") && ran.err().contains("; the ids: loop list\n"), "{}", ran.text());
+    let ran = user.run(&["rm"]).expect_code(4);
+    assert!(ran.err().contains("hint: loop rm ") && ran.err().contains("; the ids: loop list\n"), "{}", ran.text());
     let ran = user.run(&["start", "x", "-p"]).expect_code(4);
     assert!(ran.err().starts_with("error: --promise <CMD> has no value\n"), "{}", ran.text());
 }

@@ -24,6 +24,7 @@ mod escapes;
 mod floods;
 mod full_disk;
 mod gates;
+mod here;
 mod hidden;
 mod hostile;
 mod ignored_files;

@@ -258,7 +258,6 @@ fn a_loop_at_work_is_reset_and_its_conversation_forgotten_when_that_is_confirmed
     let events = env.run(&["history", &id, "--events", "--json"]).json();
     let all = events["session"].as_array().unwrap();
     assert!(all.iter().any(|event| event["event"] == "conversation_reset"), "{events}");
-    env.run(&["reset"]).expect_code(4);
     env.run(&["reset", "--agent-name", "nobody"]).expect_code(4);
 }
 

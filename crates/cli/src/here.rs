@@ -1,0 +1,197 @@
+//! The loop that is meant where no id is given, or `@` or `last`: one that worked in this folder or above it.
+use std::path::{Path, PathBuf};
+
+use loop_core::text;
+use loop_core::view::Row;
+use loop_host::clock;
+use loop_host::index::{self, Listed};
+use loop_host::paths::text_of;
+use loop_host::run_folder::{self, RunFolder};
+
+use crate::context::{Context, runs_error};
+use crate::render::error::{CommandError, Kind};
+use crate::render::moment;
+
+/// Words for this folder's loop. No id begins so: ids have neither an `l` nor a sign.
+pub(crate) const WORDS: [&str; 2] = ["@", "last"];
+/// A word of so many letters is taken for the beginning of an id, where it is one. People type no shorter ones.
+const ID_LETTERS_MIN: usize = 4;
+
+/// Which loop of the folder a command wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The newest.
+    Newest,
+    /// The one that a process drives.
+    AtWork,
+    /// The same; the newest where none is driven.
+    AtWorkOrNewest,
+    /// The one that a process drives, else the newest that can be resumed.
+    Resumable,
+}
+
+/// The loops of a folder: those of the nearest folder that has any, the newest first.
+#[derive(Debug)]
+struct FolderLoops {
+    folder: PathBuf,
+    /// Of this folder and of those above it.
+    all: Vec<(RunFolder, Row)>,
+    /// The workspace that counts.
+    nearest: Option<String>,
+}
+
+impl FolderLoops {
+    fn of(context: &Context) -> Result<Self, CommandError> {
+        let folder = std::env::current_dir().and_then(std::fs::canonicalize);
+        let folder = folder.map_err(|error| {
+            CommandError::new(Kind::Unable, "this folder cannot be read")
+                .because(error.to_string())
+                .hint("name a loop by its id: loop list")
+        })?;
+        let above: Vec<String> = folder.ancestors().map(text_of).collect();
+        let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
+        let fits = |listed: Listed| Some((listed.run, listed.row.ok()?));
+        let all: Vec<_> =
+            listed.into_iter().filter_map(fits).filter(|(_, row)| above.contains(&row.workspace)).collect();
+        let nearest = above.into_iter().find(|folder| all.iter().any(|(_, row)| row.workspace == *folder));
+        Ok(Self { folder, all, nearest })
+    }
+
+    /// The loops of the nearest folder that has any.
+    fn nearest(&self) -> impl Iterator<Item = &(RunFolder, Row)> {
+        self.all.iter().filter(|(_, row)| Some(&row.workspace) == self.nearest.as_ref())
+    }
+
+    /// The loop that is wanted.
+    fn pick(&self, wanted: Wanted) -> Result<&(RunFolder, Row), CommandError> {
+        let newest = self.nearest().next().ok_or_else(|| self.none("no loop has run in this folder"))?;
+        // One that works above works here, too.
+        let at_work = || self.all.iter().find(|(run, _)| run.holder().is_some());
+        match wanted {
+            Wanted::Newest => Ok(newest),
+            Wanted::AtWorkOrNewest => Ok(at_work().unwrap_or(newest)),
+            Wanted::AtWork => at_work().ok_or_else(|| {
+                self.none("no loop runs in this folder").because(format!("its newest one is {}", said(newest)))
+            }),
+            Wanted::Resumable => match at_work() {
+                Some(found) => Ok(found),
+                None => self.resumable(newest),
+            },
+        }
+    }
+
+    /// The newest that can be resumed. One that a newer one has finished is not taken without being named.
+    fn resumable(&self, newest: &(RunFolder, Row)) -> Result<&(RunFolder, Row), CommandError> {
+        let found = self.nearest().find(|(_, row)| row.resumable);
+        let done = self.nearest().take_while(|(_, row)| !row.resumable).find(|(_, row)| row.is_done());
+        match (found, done) {
+            (Some(found), None) => Ok(found),
+            (Some((older, _)), Some(done)) => {
+                Err(CommandError::new(Kind::Wrong, "the newest loop of this folder is done")
+                    .because(format!("it is {}", said(done)))
+                    .hint(format!("an older one can be resumed: loop resume {}", older.id)))
+            }
+            (None, _) => Err(self
+                .none("no loop of this folder can be resumed")
+                .because(format!("its newest one is {}", said(newest)))),
+        }
+    }
+
+    fn none(&self, what: &str) -> CommandError {
+        CommandError::new(Kind::Wrong, what)
+            .because(format!("looked for one of {} or a folder above it", text_of(&self.folder)))
+            .hint("all loops: loop list")
+    }
+}
+
+/// A loop in some words.
+fn said((run, row): &(RunFolder, Row)) -> String {
+    format!("{} ({})", run.id, row.status_words())
+}
+
+/// A loop that was found without its id.
+#[derive(Debug)]
+pub(crate) struct LoopHere {
+    pub(crate) run: RunFolder,
+    row: Row,
+    place: String,
+}
+
+impl LoopHere {
+    /// The one of this folder that a command wants.
+    pub(crate) fn find(context: &Context, wanted: Wanted) -> Result<Self, CommandError> {
+        let loops = FolderLoops::of(context)?;
+        let (run, row) = loops.pick(wanted)?;
+        let is_here = Path::new(&text_of(&loops.folder)) == Path::new(&row.workspace);
+        let place = if is_here { "this folder".to_owned() } else { row.workspace.clone() };
+        Ok(Self { run: run.clone(), row: row.clone(), place })
+    }
+
+    /// Whether it has had this iteration.
+    pub(crate) fn has_iteration(&self, number: u32) -> bool {
+        number <= self.row.iteration
+    }
+
+    /// Takes it, and says which one that is.
+    pub(crate) fn taken(self, context: &Context) -> RunFolder {
+        let Self { run, row, place } = self;
+        let when = moment::ago_brief(&row.started_at, clock::now().wall_ms);
+        let goal = text::escaped_head(&row.goal, 60);
+        let line = format!("taking loop {} of {place} ({}, {when}): {goal}\n", run.id, row.status_words());
+        context.printer.progress(&line);
+        run
+    }
+}
+
+impl Context {
+    /// The loop that a word names, or where there is none, one of this folder.
+    pub(crate) fn find_or_here(&self, word: Option<&str>, wanted: Wanted) -> Result<RunFolder, CommandError> {
+        match word.filter(|word| !WORDS.contains(word)) {
+            Some(id) => self.find(id),
+            None => LoopHere::find(self, wanted).map(|found| found.taken(self)),
+        }
+    }
+
+    /// The ids that begin with a word.
+    pub(crate) fn ids_of(&self, word: &str) -> Vec<String> {
+        let all = run_folder::all(&self.home).unwrap_or_default();
+        let fits = |run: &RunFolder| !word.is_empty() && run.id.as_str().starts_with(word);
+        all.iter().filter(|run| fits(run)).map(|run| run.id.to_string()).collect()
+    }
+
+    /// The loop of this folder of which a word alone names a part: `is_part` says whether it does. A word that may be
+    /// an id, too, is refused.
+    pub(crate) fn find_by_part(
+        &self,
+        word: &str,
+        verb: &str,
+        is_part: impl Fn(&RunFolder) -> Result<(), CommandError>,
+    ) -> Result<RunFolder, CommandError> {
+        let ids = self.ids_of(word);
+        let missing = |id: &str| {
+            CommandError::new(Kind::Wrong, format!("the checkpoint is missing: {word} names a loop"))
+                .because(format!("loop {verb} needs the name of a checkpoint"))
+                .hint(format!("loop checkpoint list {id}"))
+        };
+        if WORDS.contains(&word) {
+            return Err(missing(word));
+        }
+        let found = match (LoopHere::find(self, Wanted::Newest), ids.first()) {
+            (Ok(found), _) => found,
+            (Err(_), Some(id)) => return Err(missing(id)),
+            (Err(error), None) => return Err(error),
+        };
+        match (is_part(&found.run), ids.first()) {
+            (Ok(()), Some(id)) if word.len() >= ID_LETTERS_MIN => Err(CommandError::new(
+                Kind::Wrong,
+                format!("{word} is a checkpoint of loop {} and the beginning of the id {id}", found.run.id),
+            )
+            .because("loop does not guess which one is meant")
+            .hint(format!("the checkpoint: loop {verb} @ {word}"))),
+            // An id alone is no whole command.
+            (Ok(()), _) => Ok(found.taken(self)),
+            (Err(_), Some(id)) => Err(missing(id)),
+            (Err(error), None) => Err(error),
+        }
+    }
+}
