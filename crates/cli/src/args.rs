@@ -28,6 +28,7 @@ Examples:
   loop resume -n +5             the newest loop of this folder
   loop rollback a1b2 3
   loop verify a1b2
+  loop --version --verbose      from what it is built, and what it has
 
 Exit codes: 0 the promise passes · 1 ended without it · 2 stopped by you · 3 could not work ·
             4 wrong call or set-up, nothing was created · 5 a loop that should answer does not";
@@ -115,8 +116,10 @@ pub(crate) enum Verb {
     Rm(commands::rm::RmArgs),
     /// Remove the records of loops that ended long ago
     Prune(commands::prune::PruneArgs),
-    /// Print completions for a shell
+    /// Print or install completions for a shell
     Completions(commands::completions::CompletionsArgs),
+    /// Print or install pages of the manual
+    Man(commands::man::ManArgs),
     /// The scripted agent of the demo
     #[command(hide = true)]
     DemoAgent,

@@ -30,12 +30,19 @@ pub(crate) enum Wanted {
     Resumable,
 }
 
+/// A loop with what a list says of it.
+#[derive(Debug, Clone)]
+struct ListedLoop {
+    run: RunFolder,
+    row: Row,
+}
+
 /// The loops of a folder: those of the nearest folder that has any, the newest first.
 #[derive(Debug)]
 struct FolderLoops {
     folder: PathBuf,
     /// Of this folder and of those above it.
-    all: Vec<(RunFolder, Row)>,
+    all: Vec<ListedLoop>,
     /// The workspace that counts.
     nearest: Option<String>,
 }
@@ -50,23 +57,23 @@ impl FolderLoops {
         })?;
         let above: Vec<String> = folder.ancestors().map(text_of).collect();
         let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
-        let fits = |listed: Listed| Some((listed.run, listed.row.ok()?));
+        let fits = |listed: Listed| Some(ListedLoop { run: listed.run, row: listed.row.ok()? });
         let all: Vec<_> =
-            listed.into_iter().filter_map(fits).filter(|(_, row)| above.contains(&row.workspace)).collect();
-        let nearest = above.into_iter().find(|folder| all.iter().any(|(_, row)| row.workspace == *folder));
+            listed.into_iter().filter_map(fits).filter(|one| above.contains(&one.row.workspace)).collect();
+        let nearest = above.into_iter().find(|folder| all.iter().any(|one| one.row.workspace == *folder));
         Ok(Self { folder, all, nearest })
     }
 
     /// The loops of the nearest folder that has any.
-    fn nearest(&self) -> impl Iterator<Item = &(RunFolder, Row)> {
-        self.all.iter().filter(|(_, row)| Some(&row.workspace) == self.nearest.as_ref())
+    fn nearest(&self) -> impl Iterator<Item = &ListedLoop> {
+        self.all.iter().filter(|one| Some(&one.row.workspace) == self.nearest.as_ref())
     }
 
     /// The loop that is wanted.
-    fn pick(&self, wanted: Wanted) -> Result<&(RunFolder, Row), CommandError> {
+    fn pick(&self, wanted: Wanted) -> Result<&ListedLoop, CommandError> {
         let newest = self.nearest().next().ok_or_else(|| self.none("no loop has run in this folder"))?;
         // One that works above works here, too.
-        let at_work = || self.all.iter().find(|(run, _)| run.holder().is_some());
+        let at_work = || self.all.iter().find(|one| one.run.holder().is_some());
         match wanted {
             Wanted::Newest => Ok(newest),
             Wanted::AtWorkOrNewest => Ok(at_work().unwrap_or(newest)),
@@ -81,16 +88,14 @@ impl FolderLoops {
     }
 
     /// The newest that can be resumed. One that a newer one has finished is not taken without being named.
-    fn resumable(&self, newest: &(RunFolder, Row)) -> Result<&(RunFolder, Row), CommandError> {
-        let found = self.nearest().find(|(_, row)| row.resumable);
-        let done = self.nearest().take_while(|(_, row)| !row.resumable).find(|(_, row)| row.is_done());
+    fn resumable(&self, newest: &ListedLoop) -> Result<&ListedLoop, CommandError> {
+        let found = self.nearest().find(|one| one.row.resumable);
+        let done = self.nearest().take_while(|one| !one.row.resumable).find(|one| one.row.is_done());
         match (found, done) {
             (Some(found), None) => Ok(found),
-            (Some((older, _)), Some(done)) => {
-                Err(CommandError::new(Kind::Wrong, "the newest loop of this folder is done")
-                    .because(format!("it is {}", said(done)))
-                    .hint(format!("an older one can be resumed: loop resume {}", older.id)))
-            }
+            (Some(older), Some(done)) => Err(CommandError::new(Kind::Wrong, "the newest loop of this folder is done")
+                .because(format!("it is {}", said(done)))
+                .hint(format!("an older one can be resumed: loop resume {}", older.run.id))),
             (None, _) => Err(self
                 .none("no loop of this folder can be resumed")
                 .because(format!("its newest one is {}", said(newest)))),
@@ -105,8 +110,8 @@ impl FolderLoops {
 }
 
 /// A loop in some words.
-fn said((run, row): &(RunFolder, Row)) -> String {
-    format!("{} ({})", run.id, row.status_words())
+fn said(one: &ListedLoop) -> String {
+    format!("{} ({})", one.run.id, one.row.status_words())
 }
 
 /// A loop that was found without its id.
@@ -121,7 +126,7 @@ impl LoopHere {
     /// The one of this folder that a command wants.
     pub(crate) fn find(context: &Context, wanted: Wanted) -> Result<Self, CommandError> {
         let loops = FolderLoops::of(context)?;
-        let (run, row) = loops.pick(wanted)?;
+        let ListedLoop { run, row } = loops.pick(wanted)?;
         let is_here = Path::new(&text_of(&loops.folder)) == Path::new(&row.workspace);
         let place = if is_here { "this folder".to_owned() } else { row.workspace.clone() };
         Ok(Self { run: run.clone(), row: row.clone(), place })
@@ -188,7 +193,7 @@ impl Context {
             )
             .because("loop does not guess which one is meant")
             .hint(format!("the checkpoint: loop {verb} @ {word}"))),
-            // An id alone is no whole command.
+            // An id alone is not a whole command.
             (Ok(()), _) => Ok(found.taken(self)),
             (Err(_), Some(id)) => Err(missing(id)),
             (Err(error), None) => Err(error),

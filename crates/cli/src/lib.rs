@@ -1,6 +1,7 @@
-//! Shows: the commands `loop` and `loopr`, and everything that people read.
+//! Shows: the commands `loop`, `loopr` and `loopd`, and everything that people read.
 #![forbid(unsafe_code)]
 pub mod args;
+mod build_facts;
 mod commands;
 mod context;
 mod flags;
@@ -11,6 +12,7 @@ mod kept;
 mod person;
 mod render;
 
+pub use commands::loopd::run_loopd;
 pub use commands::loopr::run_loopr;
 pub use commands::run;
 pub use render::error::{CommandError, Kind};

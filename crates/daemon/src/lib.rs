@@ -1,4 +1,5 @@
 //! Supervises many runs: the daemon `loopd`, its protocol and its client. Not built yet.
+//! The program itself is `cli/bin/loopd.rs`, so that one `cargo install` gives all programs.
 //!
 //! Now `loop start` drives its own run. Later `loopd` checks a start with `host/launch` (*prepare*) and gives refusals
 //! back as JSON. It then starts one process of `loop` for each run, which does all three steps: a driver catches signals

@@ -199,6 +199,29 @@ pub fn list_of<M: Indexed>(home: &Home, since_ms: u64) -> Result<Vec<Listed<M>>,
     Ok(listed)
 }
 
+/// What the index has of a run. A run that it does not know has no row: mostly one that is driven.
+#[derive(Debug)]
+pub struct KnownRun {
+    /// Its folder.
+    pub run: RunFolder,
+    /// What is known of it; as old as the index.
+    pub row: Option<Row>,
+}
+
+/// All runs without reading a journal, the newest first; those without a row come before. For what must be quick and
+/// may be old.
+#[must_use]
+pub fn known_runs(home: &Home) -> Vec<KnownRun> {
+    let mut rows = Index::<Run>::open(home).map(|index| index.rows(0)).unwrap_or_default();
+    let known = |run: RunFolder| match rows.remove(run.id.as_str()) {
+        Some(Known { row: Some(row), times, .. }) => (times.created_ms, KnownRun { run, row: Some(*row) }),
+        Some(Known { row: None, .. }) | None => (u64::MAX, KnownRun { run, row: None }),
+    };
+    let mut all: Vec<_> = run_folder::all(home).unwrap_or_default().into_iter().map(known).collect();
+    all.sort_by_key(|(created_ms, _)| std::cmp::Reverse(*created_ms));
+    all.into_iter().map(|(_, known)| known).collect()
+}
+
 fn journal_bytes(run: &RunFolder) -> u64 {
     fs::metadata(run.path.join(journal::FILE)).map_or(0, |found| found.len())
 }

@@ -31,6 +31,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("signal-hook", &["host"]),
     ("clap", &["cli", "daemon"]),
     ("clap_complete", &["cli", "daemon"]),
+    ("clap_mangen", &["cli"]),
 ];
 
 /// A crate that may hold a door which is not its own: (crate, outside crate, why).

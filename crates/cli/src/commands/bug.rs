@@ -10,17 +10,18 @@ use loop_core::time;
 use loop_core::view::JSON_VERSION;
 use loop_host::paths::{path_of, text_of};
 use loop_host::run_folder::RunFolder;
-use loop_host::{bug_report, clock, index, journal};
+use loop_host::{bug_report, clock, journal};
 use serde_json::json;
 
 use super::{config, doctor, output_file, status};
 use crate::context::{Context, Done, read_error};
+use crate::here::Wanted;
 use crate::render::error::{CommandError, Kind};
 
 /// Write a text file for a report of a bug: this machine, settings and one loop, with secrets removed; nothing is sent
 #[derive(Debug, Args)]
 pub(crate) struct BugArgs {
-    /// The loop: its id, or any beginning of it that fits one loop only [default: the newest of this folder]
+    /// The loop: its id, or any beginning of it that fits one loop only [default: @, the newest of this folder]
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Where to write it; `-` is stdout [default: loop-bug-ID.txt in the current folder]
@@ -101,16 +102,10 @@ pub(crate) fn run(context: &Context, args: &BugArgs) -> Done {
 }
 
 fn which(context: &Context, args: &BugArgs) -> Result<Option<BugLoop>, CommandError> {
-    let folder = match &args.id {
-        Some(id) => Some(context.find(id)?),
-        None => {
-            let here = std::env::current_dir().and_then(|here| here.canonicalize()).map(|here| text_of(&here));
-            let listed = index::list(&context.home).unwrap_or_default();
-            let is_here = |listed: &index::Listed| {
-                listed.row.as_ref().is_ok_and(|row| here.as_ref().is_ok_and(|here| row.workspace == *here))
-            };
-            listed.into_iter().find(is_here).map(|listed| listed.run)
-        }
+    let folder = match args.id.as_deref() {
+        // Without a loop the report is about the machine.
+        None => context.find_or_here(None, Wanted::Newest).ok(),
+        id => Some(context.find_or_here(id, Wanted::Newest)?),
     };
     // A journal that cannot be read is a reason to report a bug.
     Ok(folder.map(|folder| BugLoop { state: journal::read(&folder.path).ok().map(|reading| reading.fold()), folder }))

@@ -33,7 +33,7 @@ pub(crate) struct CheckpointArgs {
     /// The loop: its id, or any beginning of it that fits one loop only [default: @, the newest of this folder]
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// Its name; manual-001 and so on without one. One word alone that is no id is the name
+    /// Its name; manual-001 and so on without one. One word alone is the name, unless an id begins so
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Print JSON

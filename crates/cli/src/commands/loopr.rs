@@ -14,8 +14,8 @@ use loop_host::launch::{self, LaunchRequest};
 use loop_host::paths::text_of;
 use loop_host::settings_files::{gather, text_of as read_text};
 
-use super::start;
 use super::{loopr_status, loopr_status::LooprStatusArgs};
+use super::{start, version};
 use crate::args::OutputArgs;
 use crate::context::{Context, Done, files_error, settings_error};
 use crate::flags::given;
@@ -71,11 +71,19 @@ pub(super) struct RootArg {
     pub(super) loopr_root: Option<PathBuf>,
 }
 
+/// The command line, for its pages of the manual.
+pub(super) fn command() -> clap::Command {
+    LooprCli::command()
+}
+
 /// Runs a command line of `loopr` and says how the program ends.
 #[must_use]
 pub fn run_loopr(arguments: Vec<OsString>) -> ExitCode {
     // The program's other life, below a loop that it drives itself.
     if let Some(code) = loop_host::process::run_if_asked().or_else(loop_host::judge::run_if_asked) {
+        return code;
+    }
+    if let Some(code) = version::run_if_asked("loopr", &arguments) {
         return code;
     }
     let done = match LooprCli::try_parse_from(arguments) {

@@ -12,6 +12,8 @@ pub(crate) mod checkpoint;
 mod checkpoint_lookup;
 pub(crate) mod commit;
 pub(crate) mod compare;
+mod complete;
+mod complete_values;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod container_exec;
@@ -23,9 +25,12 @@ pub(crate) mod glance;
 pub(crate) mod history;
 pub(crate) mod inject;
 pub(crate) mod list;
+pub(crate) mod loopd;
 pub(crate) mod loopr;
 mod loopr_status;
+pub(crate) mod man;
 mod output_file;
+mod own_place;
 pub(crate) mod pause;
 pub(crate) mod proof;
 pub(crate) mod prune;
@@ -42,6 +47,7 @@ pub(crate) mod stop;
 pub(crate) mod usage;
 pub(crate) mod verify;
 mod verify_proof;
+mod version;
 pub(crate) mod watch;
 pub(crate) mod worker;
 
@@ -63,6 +69,12 @@ use crate::render::printer::{self, Loudness, Printer};
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     // The program's other life, below a loop that it drives itself.
     if let Some(code) = loop_host::process::run_if_asked().or_else(loop_host::judge::run_if_asked) {
+        return code;
+    }
+    if let Some(code) = version::run_if_asked("loop", &arguments) {
+        return code;
+    }
+    if let Some(code) = complete::run_if_asked(&arguments) {
         return code;
     }
     let cli = match Cli::try_parse_from(arguments) {
@@ -132,6 +144,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Rm(args)) => rm::run(&context, &args),
         Some(Verb::Prune(args)) => prune::run(&context, &args),
         Some(Verb::Completions(args)) => completions::run(&context, &args),
+        Some(Verb::Man(args)) => man::run(&context, &args),
         Some(Verb::DemoAgent) => demo::agent(),
         Some(Verb::AcpBridge(args)) => acp_bridge::run(*args),
         Some(Verb::ContainerExec(args)) => container_exec::run(&args),
@@ -169,6 +182,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Usage(_)
         | Verb::Agents(_)
         | Verb::Completions(_)
+        | Verb::Man(_)
         | Verb::Demo
         | Verb::DemoAgent
         | Verb::AcpBridge(_) => false,

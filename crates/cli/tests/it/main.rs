@@ -28,6 +28,7 @@ mod here;
 mod hidden;
 mod hostile;
 mod ignored_files;
+mod installing;
 mod integrity;
 mod json;
 mod json_everywhere;

@@ -29,11 +29,9 @@ fn the_programs_say_their_version() {
     assert_eq!(loopr.run(&["--version"]).expect_code(0).out(), "loopr 0.1.0\n");
     let ran = loopr.run(&["loop"]).expect_code(4);
     assert!(ran.err().contains("hint: "), "{}", ran.text());
-    // loopd is a program of another package: it lies beside ours.
-    let loopd = std::path::Path::new(env!("CARGO_BIN_EXE_loop")).with_file_name("loopd");
-    assert!(loopd.exists(), "build the whole workspace first: cargo build --workspace");
-    let loopd = loop_testkit::TestEnv::new(loopd.to_str().unwrap());
+    let loopd = loop_testkit::TestEnv::new(env!("CARGO_BIN_EXE_loopd"));
     assert_eq!(loopd.run(&["--version"]).expect_code(0).out(), "loopd 0.1.0\n");
+    assert!(loopd.run::<&str>(&[]).expect_code(4).err().contains("error: loopd supervises no loops yet\n"));
     let licence = include_str!("../../../../LICENSE");
     assert!(licence.starts_with("MIT License"));
 }
@@ -64,11 +62,13 @@ fn it_works_with_nothing_but_a_shell() {
 fn every_command_has_help_and_completions_know_them_all() {
     let user = user();
     let help = user.run(&["--help"]).expect_code(0).out();
-    let completions = user.run(&["completions", "bash"]).expect_code(0).out();
+    let completions = user.run(&["__complete", "bash", "loop", ""]).expect_code(0).out();
+    let pages = user.run(&["man"]).expect_code(0).out();
     let commands = commands(&user);
     assert!(commands.len() > 20, "the search is broken: {commands:?}");
     for command in &commands {
-        assert!(completions.contains(command.as_str()), "{command}");
+        assert!(completions.contains(&format!("\n{command}\t")), "{command}");
+        assert!(pages.contains(&format!("loop\\-{command}(1)")), "{command}");
         assert!(user.run(&[command.as_str(), "--help"]).expect_code(0).out().contains("Usage: loop"), "{command}");
     }
     assert!(!help.contains("demo-agent"));

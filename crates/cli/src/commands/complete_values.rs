@@ -1,0 +1,142 @@
+//! Words that a shell can complete and that only this machine or the catalogues know: ids, checkpoints, agents, settings.
+//!
+//! No journal is read: ids come from the index, checkpoints from the names in their store.
+use loop_core::agent::registry::ADAPTERS;
+use loop_core::run::iteration_of;
+use loop_core::settings::{Key, Kind, catalogue, keys};
+use loop_host::checkpoint::Store;
+use loop_host::index::{KnownRun, known_runs};
+use loop_host::paths::{Home, path_of, text_of};
+use loop_host::run_folder::store_name;
+
+use super::complete::Fitting;
+
+/// Where the cursor stands: behind which commands, and behind which other words.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    pub(super) path: &'a [&'a str],
+    pub(super) before: &'a [String],
+}
+
+/// What this machine knows.
+pub(super) struct Values {
+    home: Option<Home>,
+}
+
+impl Values {
+    pub(super) fn here() -> Self {
+        Self { home: Home::find(|name| std::env::var_os(name)).ok() }
+    }
+
+    /// The words for a place without a flag.
+    pub(super) fn at(&self, place: &Place<'_>) -> Fitting {
+        match (place.path, place.before) {
+            (["rollback"] | ["checkpoint", "rm"], []) => self.ids().and(self.checkpoints(None)),
+            (["rollback"] | ["checkpoint", "rm"], [id]) => self.checkpoints(Some(id)),
+            (["set"], []) => self.ids().and(pairs()),
+            (["set"], _) => pairs(),
+            (["rm"], _) => self.ids(),
+            (["diff"], [id]) => self.checkpoints(Some(id)),
+            (
+                [
+                    "status" | "history" | "diff" | "report" | "resume" | "watch" | "pause" | "stop" | "cancel"
+                    | "inject" | "reset" | "checkpoint" | "proof" | "verify" | "accept",
+                ]
+                | ["checkpoint", "list"],
+                [],
+            ) => self.ids(),
+            (["config", "get" | "set"], []) => {
+                Fitting::of(catalogue().map(|key| (key.name.to_owned(), key.doc.to_owned())))
+            }
+            (["config", "set"], [name]) => Self::of_setting(name),
+            (["agents"], []) => agents(),
+            (["completions"], []) => Fitting::of(
+                ["bash", "zsh", "fish", "elvish", "powershell"].map(|shell| (shell.to_owned(), String::new())),
+            ),
+            _ => Fitting::default(),
+        }
+    }
+
+    /// The values of a setting.
+    pub(super) fn of_setting(name: &str) -> Fitting {
+        let Some(key) = catalogue().find(|key| key.name == name) else { return Fitting::default() };
+        let words = |words: &[&str]| Fitting::of(words.iter().map(|word| ((*word).to_owned(), String::new())));
+        match key.kind {
+            _ if key == keys::agent() => agents(),
+            Kind::Choice(choices) => words(choices),
+            Kind::Switch => words(&["true", "false"]),
+            _ => Fitting::default(),
+        }
+    }
+
+    fn known(&self) -> Vec<KnownRun> {
+        let mut all = self.home.as_ref().map(known_runs).unwrap_or_default();
+        let here = here();
+        // Those of this folder first, then of the folders above it.
+        all.sort_by_key(|known| {
+            let place = workspace_of(known);
+            here.iter().position(|folder| *folder == place).unwrap_or(here.len())
+        });
+        all
+    }
+
+    fn ids(&self) -> Fitting {
+        let remark = |known: &KnownRun| match &known.row {
+            Some(row) => format!("{}: {}", row.status_words(), row.goal),
+            None if known.run.holder().is_some() => "running".to_owned(),
+            None => String::new(),
+        };
+        Fitting::of(self.known().iter().map(|known| (known.run.id.to_string(), remark(known))))
+    }
+
+    /// The checkpoints of a loop; of the newest of this folder where none is named.
+    fn checkpoints(&self, id: Option<&str>) -> Fitting {
+        let all = self.known();
+        let here = here();
+        let found = match id.filter(|id| !crate::here::WORDS.contains(id)) {
+            Some(id) => all.iter().find(|known| known.run.id.as_str().starts_with(id)),
+            None => all.first().filter(|known| here.contains(&workspace_of(known))),
+        };
+        let names = || {
+            let (found, home) = (found?, self.home.as_ref()?);
+            let store = home.checkpoints().join(store_name(&path_of(&workspace_of(found))));
+            let store = store.is_dir().then(|| Store::open(&store).ok()).flatten()?;
+            store.names_of(found.run.id.as_str()).ok()
+        };
+        let names = names().unwrap_or_default();
+        let names: Vec<&str> = names.iter().filter_map(|(name, _)| Some(name.split_once('/')?.1)).collect();
+        let has_undo = names.iter().any(|name| name.starts_with("undo-"));
+        let undo = has_undo.then(|| ("undo".to_owned(), "before the last rollback".to_owned()));
+        Fitting::of(names.into_iter().map(named).chain(undo))
+    }
+}
+
+/// A checkpoint as people type it.
+fn named(name: &str) -> (String, String) {
+    match iteration_of(name) {
+        Some(number) if name.ends_with('+') => (format!("{number}+"), format!("changed after iteration {number}")),
+        Some(number) => (number.to_string(), format!("after iteration {number}")),
+        None => (name.to_owned(), "checkpoint".to_owned()),
+    }
+}
+
+/// This folder and those above it.
+fn here() -> Vec<String> {
+    let folder = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
+    folder.ancestors().map(text_of).collect()
+}
+
+fn workspace_of(known: &KnownRun) -> String {
+    let of_holder = || known.run.holder().map(|holder| holder.workspace);
+    known.row.as_ref().map(|row| row.workspace.clone()).or_else(of_holder).unwrap_or_default()
+}
+
+/// Settings that may change in a run, as `loop set` takes them.
+fn pairs() -> Fitting {
+    let may_change = catalogue().filter(|key: &&'static Key| key.may_change);
+    Fitting::of(may_change.map(|key| (format!("{}=", key.name), key.doc.to_owned())))
+}
+
+fn agents() -> Fitting {
+    Fitting::of(ADAPTERS.iter().map(|adapter| (adapter.name.to_owned(), "agent".to_owned())))
+}
