@@ -40,6 +40,9 @@ pub enum Ask {
     },
     /// Restore a checkpoint.
     Rollback(Target),
+    /// Restore some paths of a checkpoint. A process that does not know this word refuses it; with the other word it
+    /// would restore everything.
+    RollbackPaths(Target),
     /// End now, for good, and restore the initial checkpoint.
     CancelRollback,
     /// Close the breaker: every count of it is gone.
@@ -47,6 +50,17 @@ pub enum Ask {
         /// The agent's conversation is forgotten, too.
         session: bool,
     },
+}
+
+impl Ask {
+    /// What is sent: a rollback of some paths has a word of its own.
+    #[must_use]
+    pub fn as_sent(self) -> Self {
+        match self {
+            Self::Rollback(target) if !target.paths.is_empty() => Self::RollbackPaths(target),
+            ask => ask,
+        }
+    }
 }
 
 /// What the run says to that.
@@ -69,3 +83,17 @@ pub enum Reply {
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The most that one injected text may be long.
 pub const INJECT_BYTES_MAX: usize = 256 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollback_of_some_paths_has_a_word_that_older_processes_refuse() {
+        let target = Target { to: "initial".to_owned(), now: false, git: false, paths: vec!["a.txt".to_owned()] };
+        let sent = |target: &Target| serde_json::to_value(Ask::Rollback(target.clone()).as_sent()).unwrap();
+        assert_eq!(sent(&target)["rollback_paths"]["paths"][0], "a.txt");
+        let whole = Target { paths: Vec::new(), ..target };
+        assert_eq!(sent(&whole)["rollback"]["to"], "initial");
+    }
+}

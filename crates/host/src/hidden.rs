@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loop_core::ids::RunId;
-use loop_core::policy::protect::paths_outside_in;
+use loop_core::policy::outside::named_outside;
 use loop_core::run::HiddenGates;
 use loop_core::settings::{GateSpec, HiddenSettings, text_of_gates};
 use loop_core::text::escaped;
@@ -112,12 +112,12 @@ struct HiddenHash {
 
 /// A hash of the gates, and of the files outside of the workspace that their commands name.
 fn hash_of(gates: &[GateSpec], workspace: &Path, run: &RunId) -> HiddenHash {
-    let home = user_home().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
+    let home = user_home().map(|home| home.to_string_lossy().into_owned());
     let mut hash = Sha256::new();
     hash.update(format!("{run}\n{}", text_of_gates(gates)));
     let here = workspace.to_string_lossy();
     let mut files = HashedFiles { left: FILES_MAX, bytes_left: ALL_BYTES_MAX, is_cut: false };
-    for path in gates.iter().flat_map(|gate| paths_outside_in(&gate.command, &home, &here)) {
+    for path in gates.iter().flat_map(|gate| named_outside(&gate.command, &here, home.as_deref())) {
         if !OF_THE_SYSTEM.iter().any(|folder| path.starts_with(folder)) {
             files.add(Path::new(&path), &mut hash);
         }

@@ -53,11 +53,15 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts) -> Re
         Ask::Cancel => Ok(Request::Cancel),
         Ask::Inject { text, keep } => inject(text, *keep, state, texts).map(Request::Inject),
         Ask::Set(changes) => set(changes, state),
-        Ask::Checkpoint { .. } | Ask::Rollback(_) | Ask::CancelRollback if !state.has_checkpoints() => {
+        Ask::Checkpoint { .. } | Ask::Rollback(_) | Ask::RollbackPaths(_) | Ask::CancelRollback
+            if !state.has_checkpoints() =>
+        {
             Err("this loop keeps no checkpoints (--checkpoint none)".to_owned())
         }
         Ask::Checkpoint { name } => checkpoint(name.as_deref(), state),
-        Ask::Rollback(target) => rollback(target, state),
+        // Without paths it would be a rollback of everything, which has another word.
+        Ask::RollbackPaths(target) if target.paths.is_empty() => Err("at least one path".to_owned()),
+        Ask::Rollback(target) | Ask::RollbackPaths(target) => rollback(target, state),
         Ask::CancelRollback => Ok(Request::CancelRollback),
         Ask::Reset { session } => Ok(Request::Reset { session: *session }),
     }?;

@@ -38,7 +38,7 @@ pub(crate) fn ask(folder: &RunFolder, ask: Ask, by: &str) -> Result<u64, Command
             .because("it was stopped in its terminal (Ctrl-Z), so it cannot take a request")
             .hint("continue it with fg in its terminal"));
     }
-    let reply = call(&path_of(&holder.socket), &Call { ask, by: by.to_owned() });
+    let reply = call(&path_of(&holder.socket), &Call { ask: ask.as_sent(), by: by.to_owned() });
     match reply.map_err(|error| CommandError::of(Kind::Silent, &error).hint(format!("loop status {}", folder.id)))? {
         Reply::Taken { seq } => Ok(seq),
         Reply::Refused { why } => Err(CommandError::new(Kind::Wrong, format!("loop {} refuses", folder.id))

@@ -6,9 +6,11 @@ use loop_core::ended::Ended;
 use loop_core::machine::consult;
 use loop_core::policy::budget::money_text;
 use loop_core::policy::gate::{ExitContradiction, Verdict};
-use loop_core::policy::prices::cost_of;
 use loop_core::policy::reserve::{Cap, Reserved};
-use loop_core::run::{AgentReport, CleanJudgement, CopyVerdict, Gate, GuardReport, JudgedTree, RunState, TestsSeen};
+use loop_core::run::{
+    AgentReport, CleanJudgement, CopyVerdict, Gate, GuardReport, JudgedTree, RunState, TestsSeen, cost_of_call,
+    model_of_call,
+};
 use loop_core::text;
 use loop_core::time;
 
@@ -77,8 +79,8 @@ fn no_price(report: &AgentReport, state: &RunState) -> Option<String> {
     let settings = state.settings.shown();
     let limited = settings.caps.cost_micros.is_some() || settings.caps.cost_per_day_micros.is_some();
     let usage = report.stream.usage;
-    let model = report.stream.model.as_deref();
-    let cost = consult(|deciding| cost_of(&usage, model, &settings.values.budget.prices, deciding));
+    let model = model_of_call(state, &report.stream);
+    let cost = consult(|deciding| cost_of_call(state, &report.stream, deciding));
     let first = state.budget.spent().cost_untold == 0;
     let used = !usage.is_without_tokens();
     (limited && first && used && cost.is_none()).then(|| {

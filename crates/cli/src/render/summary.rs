@@ -260,6 +260,7 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
         ReasonCode::TimeLimit => more_time(state, id),
         ReasonCode::AgentCrashes if custom => format!("loop resume {id} --agent-cmd '…'   (with the agent fixed)"),
         ReasonCode::AgentCrashes => format!("loop resume {id}   (when the agent works; see: loop doctor)"),
+        ReasonCode::AgentFailed => format!("loop resume {id}   (when that is fixed, or with another on_failure)"),
         ReasonCode::AgentLogin => format!("loop resume {id}   (when the agent is signed in)"),
         ReasonCode::AgentBilling => format!("loop resume {id}   (when there is credit)"),
         ReasonCode::AgentModel => format!("loop resume {id} --agent-model …   (with a model that there is)"),

@@ -681,10 +681,36 @@ fn a_repository_with_sha_256_objects_is_judged_in_clean_copies_which_have_no_rep
 fn a_gate_that_needs_a_repository_with_sha_256_objects_is_judged_in_the_workspace_only() {
     let user = user();
     git(&user, &["init", "-q", "--object-format=sha256"]);
-    let gate = "test -e ok && git rev-parse --git-dir";
+    let gate = "git rev-parse --git-dir && test -e ok";
     let ran = user.run(&start("touch ok", gate, &["-n", "1"])).expect_code(0);
     let said = "a gate needs the repository, and copies have none of this kind";
     assert!(ran.out().contains("in the workspace only") && ran.out().contains(said), "{}", ran.text());
+}
+
+/// An agent whose work passes only beside an ignored file, and that prints git's words where the file is missing.
+const SAYS_NO_REPOSITORY: &str = "mkdir -p local .git/reftable; touch local/ok; echo not a git repository > words";
+const READS_WORDS: &str = "test -e local/ok || { cat words; false; }";
+
+// req: RT-R6
+#[test]
+fn a_repository_that_became_a_reftable_during_the_loop_does_not_lead_out_of_the_clean_copy() {
+    let user = user();
+    git(&user, &["init", "-q"]);
+    user.write("work/.gitignore", "local/\n");
+    let ran = user.run(&start(SAYS_NO_REPOSITORY, READS_WORDS, &["-n", "1"])).expect_code(1);
+    assert!(ran.out().contains("passed, but not verified"), "{}", ran.text());
+    assert!(ran.out().contains("not in a clean copy of the same files"), "{}", ran.text());
+}
+
+// req: RT-R6
+#[test]
+fn words_of_git_that_only_the_agents_work_prints_do_not_lead_out_of_the_clean_copy() {
+    let user = user();
+    git(&user, &["init", "-q", "--object-format=sha256"]);
+    user.write("work/.gitignore", "local/\n");
+    let ran = user.run(&start(SAYS_NO_REPOSITORY, READS_WORDS, &["-n", "1"])).expect_code(1);
+    assert!(ran.out().contains("passed, but not verified"), "{}", ran.text());
+    assert!(ran.out().contains("a clean copy of these files cannot be judged"), "{}", ran.text());
 }
 
 /// A gate that prints results of tests; an ignored file makes the second test pass.

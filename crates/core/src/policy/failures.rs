@@ -76,12 +76,12 @@ impl FailureTable {
         self.0.get(&failure).copied().unwrap_or_else(|| by_default(failure))
     }
 
-    /// How many attempts in a row may fail with this class before the run ends; 0 where it is not waited for.
+    /// How many attempts in a row may fail with this class before the run ends; none where it is not waited for.
     #[must_use]
-    pub fn tries_max(&self, failure: Failure, deciding: &Deciding) -> u32 {
+    pub fn tries_max(&self, failure: Failure, deciding: &Deciding) -> Option<u32> {
         match self.action(failure, deciding) {
-            FailureAction::Wait { tries_max, .. } => tries_max,
-            FailureAction::Next | FailureAction::Stop => 0,
+            FailureAction::Wait { tries_max, .. } => Some(tries_max),
+            FailureAction::Next | FailureAction::Stop => None,
         }
     }
 }

@@ -287,10 +287,20 @@ fn wait(state: &RunState, deciding: &Deciding) -> Option<Next> {
 
 fn provider(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let wait = state.provider.wait()?;
-    let table = &state.settings.read(deciding).values.agent.on_failure;
-    if state.provider.refused() > table.tries_max(wait.failure, deciding) {
-        let text = format!("{} attempts in a row failed: {}", state.provider.refused(), wait.why);
-        return conclude(Outcome::Unable, ReasonCode::ProviderDown, text);
+    let refused = state.provider.refused();
+    // A person may have said something else since the wait began.
+    match state.settings.read(deciding).values.agent.on_failure.action(wait.failure, deciding) {
+        FailureAction::Next => return None,
+        FailureAction::Stop => {
+            let text = format!("{}, and on_failure says stop", wait.why);
+            return conclude(Outcome::Unable, ReasonCode::ProviderDown, text);
+        }
+        FailureAction::Wait { tries_max, .. } if refused > tries_max => {
+            let attempts = if refused == 1 { "1 attempt".to_owned() } else { format!("{refused} attempts in a row") };
+            let text = format!("{attempts} failed: {}", wait.why);
+            return conclude(Outcome::Unable, ReasonCode::ProviderDown, text);
+        }
+        FailureAction::Wait { .. } => {}
     }
     let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
     if state.time_left(deciding).is_some_and(|left| ms > left) {
@@ -439,13 +449,12 @@ fn login_billing_or_model(state: &RunState, deciding: &Deciding) -> Option<Next>
         Failure::RateLimit | Failure::Overload | Failure::Network => {
             (ReasonCode::ProviderDown, "was refused by its provider, and on_failure says stop")
         }
-        Failure::Permission
-        | Failure::Context
-        | Failure::TurnLimit
-        | Failure::Crash
-        | Failure::Hang
-        | Failure::Refusal
-        | Failure::Question => (ReasonCode::AgentCrashes, "failed, and on_failure says stop"),
+        Failure::Crash => (ReasonCode::AgentCrashes, "failed, and on_failure says stop"),
+        Failure::TurnLimit => (ReasonCode::AgentFailed, "reached its own limit of turns, and on_failure says stop"),
+        Failure::Hang => (ReasonCode::AgentFailed, "showed no sign of work, and on_failure says stop"),
+        Failure::Context => (ReasonCode::AgentFailed, "had too long a conversation, and on_failure says stop"),
+        Failure::Refusal => (ReasonCode::AgentFailed, "refused the work, and on_failure says stop"),
+        Failure::Permission | Failure::Question => (ReasonCode::AgentFailed, "failed, and on_failure says stop"),
     };
     let report = state.agent.report()?;
     let said = report.stream.error.as_ref().map_or_else(|| said(&report.last_text), |error| format!(": {error}"));

@@ -76,7 +76,7 @@ fn plain(result: AttemptResult) -> AttemptJudgement {
 pub(super) fn attempt(state: &RunState, deciding: &Deciding) -> AttemptJudgement {
     let ended = state.agent.unjudged().cloned().unwrap_or_default();
     let Some(report) = &ended.report else { return plain(AttemptResult::CutOff) };
-    let cost_micros = cost(state, &report.stream, deciding);
+    let cost_micros = cost_of_call(state, &report.stream, deciding);
     let by_us = report.ended == Ended::ByUs;
     let cut_off = by_us && matches!(ended.cancelled, Some(CancelCause::Abort | CancelCause::Rollback));
     // An agent that is ended because it waits by itself is judged by what it said.
@@ -105,6 +105,11 @@ fn is_silent(report: &AgentReport) -> bool {
     stream.tool_calls == Some(0) && stream.words.as_ref().is_none_or(|words| words.bytes == 0)
 }
 
+/// Whether an agent has written nothing but its first line.
+fn wrote_nothing(report: &AgentReport) -> bool {
+    is_silent(report) && report.output.stdout_bytes <= FIRST_LINE_BYTES_MAX
+}
+
 /// An agent that was stopped at a time limit and has written nothing but its first line: its program may wait for the
 /// provider by itself and say nothing. Another attempt follows after a wait that grows.
 fn waited_silently(
@@ -114,8 +119,7 @@ fn waited_silently(
     deciding: &Deciding,
 ) -> Option<AttemptJudgement> {
     let by_time = matches!(ended.cancelled, Some(CancelCause::Timeout | CancelCause::Silent));
-    let silent = is_silent(report) && report.output.stdout_bytes <= FIRST_LINE_BYTES_MAX;
-    if !(by_time && silent && report.ended == Ended::ByUs) {
+    if !(by_time && wrote_nothing(report) && report.ended == Ended::ByUs) {
         return None;
     }
     let table = &state.settings.read(deciding).values.agent.on_failure;
@@ -123,11 +127,18 @@ fn waited_silently(
     Some(limited(state, report, wait, deciding))
 }
 
-fn cost(state: &RunState, stream: &StreamReport, deciding: &Deciding) -> Option<u64> {
-    let settings = state.settings.read(deciding);
-    // One that does not name its model works with the one that was chosen.
-    let chosen = state.agent.choice().and_then(|choice| choice.model.as_deref());
-    cost_of(&stream.usage, stream.model.as_deref().or(chosen), &settings.values.budget.prices, deciding)
+/// The model of a call: an agent that does not name it works with the one that was chosen.
+#[must_use]
+pub fn model_of_call<'a>(state: &'a RunState, stream: &'a StreamReport) -> Option<&'a str> {
+    stream.model.as_deref().or_else(|| state.agent.choice()?.model.as_deref())
+}
+
+/// What a call cost, in millionths of a dollar: as reported, else by the prices that are set; none where neither is
+/// known.
+#[must_use]
+pub fn cost_of_call(state: &RunState, stream: &StreamReport, deciding: &Deciding) -> Option<u64> {
+    let prices = &state.settings.read(deciding).values.budget.prices;
+    cost_of(&stream.usage, model_of_call(state, stream), prices, deciding)
 }
 
 /// The agent's work on the iteration came to an end, by itself or because it was stopped.
@@ -144,6 +155,8 @@ fn iteration_ends(
     match stopped {
         Some(CancelCause::Timeout) => {
             judgement.timed_out = true;
+            // What is waited for as a hang is one also where it is not waited for.
+            judgement.failure = wrote_nothing(report).then_some(Failure::Hang);
             judgement.continue_session = true;
             judgement.notes.push(PromptNote::TimedOut { limit_ms: settings.timeout_ms });
         }
@@ -211,8 +224,8 @@ fn came_to_nothing(
 fn limited(state: &RunState, report: &AgentReport, wait: Wait, deciding: &Deciding) -> AttemptJudgement {
     let settings = state.settings.read(deciding);
     let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
-    let cost_micros = cost(state, &report.stream, deciding);
-    let tries_max = settings.values.agent.on_failure.tries_max(wait.failure, deciding);
+    let cost_micros = cost_of_call(state, &report.stream, deciding);
+    let tries_max = settings.values.agent.on_failure.tries_max(wait.failure, deciding).unwrap_or(0);
     let is_last = state.provider.refused() + 1 > tries_max
         || state.time_left(deciding).is_some_and(|left| ms > left)
         || budget::next_call_is_denied(state, settings, cost_micros)

@@ -195,6 +195,8 @@ pub enum ReasonCode {
     ManualStop,
     /// The agent fails again and again without changing anything.
     AgentCrashes,
+    /// The agent failed in a way that is to end the run.
+    AgentFailed,
     /// The agent is not signed in.
     AgentLogin,
     /// The agent has no credit.
@@ -259,6 +261,7 @@ impl ReasonCode {
             Self::AgentBlocked => "agent_blocked",
             Self::Tamper => "tamper",
             Self::AgentCrashes
+            | Self::AgentFailed
             | Self::AgentLogin
             | Self::AgentBilling
             | Self::AgentModel

@@ -17,7 +17,7 @@ use super::state::RunState;
 use crate::ids::OrderId;
 use crate::machine::{self, Act, Deciding, Machine};
 use crate::policy::reserve::{Cap, Reserved};
-use crate::settings::BreakerReset;
+use crate::settings::{BreakerReset, keys};
 use crate::text;
 use crate::time::{At, Deadline};
 
@@ -285,13 +285,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends a wait that these changes make needless: for a free call after a change of its limit, or for the provider of
-    /// an agent that does not work any more.
+    /// Ends a wait that these changes may make needless: for a free call after a change of its limit; for the provider
+    /// of an agent that does not work any more, or after a failure that is not waited for any more.
     fn end_wait(&mut self, changes: &[Change]) {
         let other_limit = |change: &Change| Cap::ALL.iter().any(|cap| cap.key() == change.key);
         let needless = match self.after.main_order().and_then(|(_, open)| open.order.hold_cause()) {
             Some(HoldCause::Calls) => changes.iter().any(other_limit),
-            Some(HoldCause::Limit) => changes.iter().any(Change::is_about_agent),
+            Some(HoldCause::Limit) => {
+                changes.iter().any(|change| change.is_about_agent() || change.key == keys::on_failure().name)
+            }
             Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked | HoldCause::Question) | None => false,
         };
         if needless {

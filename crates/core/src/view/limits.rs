@@ -5,9 +5,8 @@ use crate::agent::Usage;
 use crate::machine::consult;
 use crate::policy::budget::{WARN_SHARE, money_text, share};
 use crate::policy::limiter::HOUR_MS;
-use crate::policy::prices::cost_of;
 use crate::policy::reserve::{Day, Reserved};
-use crate::run::{RunState, SessionUse};
+use crate::run::{RunState, SessionUse, cost_of_call};
 use crate::settings::{Key, Settings, keys};
 use crate::time::{self, At};
 
@@ -170,11 +169,9 @@ fn day(state: &RunState) -> Day {
         Some(Reserved::Granted { day, .. }) => {
             let report = state.agent.report().filter(|_| !working && state.budget.call().is_none());
             let usage = report.map(|report| report.stream.usage).unwrap_or_default();
-            let model = report.and_then(|report| report.stream.model.as_deref());
-            let cost = report.map(|_| {
-                let settings = state.settings.shown();
-                let cost = consult(|deciding| cost_of(&usage, model, &settings.values.budget.prices, deciding));
-                cost.unwrap_or_else(|| state.worst_micros(settings))
+            let cost = report.map(|report| {
+                let cost = consult(|deciding| cost_of_call(state, &report.stream, deciding));
+                cost.unwrap_or_else(|| state.worst_micros(state.settings.shown()))
             });
             let tokens = report.map(|_| usage.tokens().unwrap_or_else(|| state.worst_tokens(state.settings.shown())));
             let (cost_micros, tokens) = (cost.unwrap_or(0), tokens.unwrap_or(0));

@@ -308,6 +308,7 @@ pub fn exit_reason(code: ReasonCode) -> LooprExitReason {
         | ReasonCode::SafetyCompletion => LooprExitReason::NoProgress,
         ReasonCode::AgentBlocked => LooprExitReason::AgentBlocked,
         ReasonCode::AgentCrashes
+        | ReasonCode::AgentFailed
         | ReasonCode::AgentLogin
         | ReasonCode::AgentBilling
         | ReasonCode::AgentModel

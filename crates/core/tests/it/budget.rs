@@ -6,8 +6,10 @@ use loop_core::policy::budget::{MICROS, least, money_exact, money_text, parse_mo
 use loop_core::policy::prices::{Price, Prices, cost_of};
 use loop_core::policy::reserve::{CallCost, Cap, DAY_MS, Day, Reserved, Wanted, day_cap, day_of, next_day_in_ms};
 use loop_core::refusal::Refusal;
+use loop_core::run::{StreamReport, cost_of_call, model_of_call};
 use loop_core::settings::prices_from_toml;
 
+use crate::play::Story;
 use crate::world::Seed;
 
 #[test]
@@ -270,4 +272,17 @@ fn a_cap_of_the_day_holds_until_tomorrow_or_until_a_running_call_is_over() {
         "what is sure comes first"
     );
     assert_eq!(day_cap(&Wanted::default(), day(9, 900, 900), none, noon), None);
+}
+
+#[test]
+fn a_call_of_an_agent_that_names_no_model_costs_what_the_chosen_model_does() {
+    let settings =
+        [("agent", "codex"), ("agent_model", "gpt-x"), ("prices", "gpt-x input=1 output=2"), ("max_cost", "9")];
+    let mut story = Story::new(&settings);
+    story.say("opened / saved / fail / agent-ok");
+    let stream = StreamReport { usage: usage(1_000_000, 0), ..StreamReport::default() };
+    assert_eq!(model_of_call(&story.state, &stream), Some("gpt-x"));
+    assert_eq!(consult(|deciding| cost_of_call(&story.state, &stream, deciding)), Some(1_000_000));
+    let named = StreamReport { model: Some("other".to_owned()), ..stream };
+    assert_eq!(consult(|deciding| cost_of_call(&story.state, &named, deciding)), None);
 }

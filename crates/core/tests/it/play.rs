@@ -405,7 +405,8 @@ fn judged(word: &str, more: &str) -> Answer {
     Answer::Judged(Box::new(report))
 }
 
-/// `judge-stopped`, `setup-failed WHY`, `no-probe WHY`, `not-judged WHY`: nothing was judged on a copy.
+/// `judge-stopped`, `setup-failed WHY`, `no-probe WHY`, `no-repository`, `not-judged WHY`: nothing was judged
+/// on a copy.
 fn not_judged(why: NotJudged) -> Answer {
     Answer::Judged(Box::new(JudgeReport::not_done(why)))
 }
@@ -505,6 +506,7 @@ fn answer(word: &str, more: &str) -> Answer {
         "judge-stopped" => not_judged(NotJudged::Stopped),
         "setup-failed" => not_judged(NotJudged::SetupFailed { why: more.to_owned() }),
         "no-probe" => not_judged(NotJudged::NoProbe { why: more.to_owned() }),
+        "no-repository" => not_judged(NotJudged::NoRepository),
         "not-judged" => not_judged(NotJudged::HostFailed { why: more.to_owned() }),
         "hidden" => hidden_said(more),
         "uses" => uses(more),

@@ -90,8 +90,24 @@ fn a_gate_that_shows_no_tests_must_pass_without_the_new_test_files_too() {
     story.say("clean");
     assert_eq!(story.last(), "judge canary");
     let mut story = without_tests_shown();
-    story.say("clean-fail coverage_is_40_%");
-    assert_eq!(story.last(), "judge canary", "new tests are needed for the coverage");
+    story.say("clean-fail coverage/index.html: wrong sum / certified / saved");
+    assert!(story.last().contains("without the new test files the gates do not pass"), "{}", story.last());
+}
+
+#[test]
+fn a_gate_that_shows_no_tests_and_fails_by_its_coverage_says_nothing() {
+    for says in [
+        "FAIL Required test coverage of 80% not reached. Total coverage: 61.22%",
+        "Coverage failure: total of 61 is less than fail-under=80",
+        "Jest: \"global\" coverage threshold for lines (80%) not met: 50%",
+        "ERROR: Coverage for lines (50%) does not meet global threshold (80%)",
+        "Coverage is below the failure threshold 50.00% < 80.00%",
+        "Line coverage (50.00%) is below the expected minimum coverage (80.00%).",
+    ] {
+        let mut story = without_tests_shown();
+        story.say(&format!("clean-fail {says}"));
+        assert_eq!(story.last(), "judge canary", "{says}: new tests are needed for the coverage");
+    }
 }
 
 #[test]

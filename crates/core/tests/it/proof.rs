@@ -631,6 +631,24 @@ fn a_set_up_that_fails_on_the_initial_tree_too_leaves_the_workspace_to_decide() 
 }
 
 #[test]
+fn a_final_tree_that_misses_the_repository_is_no_pass_where_the_initial_tree_does_not() {
+    let mut story = red(&[("strength", "off")]);
+    story.say(PASS).say("no-repository");
+    assert_eq!(story.last(), "judge initial", "does it say so, too?");
+    story.say(SAME).say("no-repository / certified / saved");
+    assert!(story.last().starts_with("agent 2.1 telling {not_proven:"), "{}", story.last());
+    assert_eq!(story.state.proving.workspace_only(), None);
+}
+
+#[test]
+fn a_project_whose_initial_tree_misses_the_repository_too_is_judged_in_the_workspace_only() {
+    let mut story = red(&[("strength", "off")]);
+    story.say(PASS).say("no-repository / no-repository / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.last());
+    assert!(story.state.proving.workspace_only().is_some_and(|only| only.why.contains("a gate needs the repository")));
+}
+
+#[test]
 fn a_report_that_lacks_a_required_gate_is_not_a_pass() {
     for copy in ["on-copy", "on-copy tests pass=3"] {
         let mut story = judged(&[("promise", ""), ("gate", "a=make a\nb=make b")]);

@@ -3,7 +3,7 @@ use loop_core::agent::{Failure, Reset, ResetSource};
 use loop_core::machine::consult;
 use loop_core::policy::failures::{FailureAction, FailureTable};
 use loop_core::policy::wait::{FailedTries, Wait, until_text, wait_for};
-use loop_core::run::StreamReport;
+use loop_core::run::{Change, Event, ReasonCode, Request, StreamReport};
 
 use crate::play::{Story, at};
 
@@ -97,7 +97,10 @@ fn what_a_person_set_for_a_class_of_failure_holds() {
     };
     let iteration = |failure: &str| format!("agent-heard {failure} / saved / changed 1 / fail");
     let refused = after(&[("on_failure", "refusal stop")], &iteration("refusal"));
-    assert!(refused.contains("END unable") && refused.contains("failed, and on_failure says stop"), "{refused}");
+    assert!(
+        refused.contains("END unable") && refused.contains("refused the work, and on_failure says stop"),
+        "{refused}"
+    );
     assert_eq!(after(&[], &iteration("refusal")), "agent 2.1 telling {agent_failed:{ended:exit 1}}");
     let auth = after(&[("on_failure", "auth next")], &iteration("auth"));
     assert!(auth.starts_with("agent 2.1"), "{auth}");
@@ -105,4 +108,68 @@ fn what_a_person_set_for_a_class_of_failure_holds() {
     assert!(crash.starts_with("hold limit"), "{crash}");
     let network = after(&[("on_failure", "network stop")], &iteration("network"));
     assert!(network.contains("END unable") && network.contains("was refused by its provider"), "{network}");
+}
+
+#[test]
+fn only_a_crash_that_is_to_end_a_loop_ends_it_as_one() {
+    let code = |class: &str| {
+        let mut story = Story::new(&[("on_failure", &format!("{class} stop")), ("breaker", "off")]);
+        story.say("opened / saved / fail").say(&format!("agent-heard {class} / saved / changed 1 / fail"));
+        story.state.over.unwrap_or_else(|| panic!("{class}")).reason.code
+    };
+    assert_eq!(code("crash"), ReasonCode::AgentCrashes);
+    for class in ["turn_limit", "refusal", "context", "hang"] {
+        assert_eq!(code(class), ReasonCode::AgentFailed, "{class}");
+    }
+}
+
+/// A loop that waits for its provider, after a person set what follows from an overload.
+fn while_it_waits(says: &str) -> Story {
+    let mut story = Story::new(&[("agent", "claude"), ("breaker", "off")]);
+    story.say("opened / saved / fail / agent-heard overload");
+    assert!(story.last().starts_with("hold limit"), "{}", story.last());
+    let changes = vec![Change::new("on_failure", says.to_owned())];
+    story.happen(1000, Event::Requested { request: Request::Set(changes), by: "loop set".to_owned() });
+    assert!(story.last().starts_with("cancel hold limit"), "{}", story.last());
+    story.say("held");
+    story
+}
+
+#[test]
+fn a_failure_that_is_not_waited_for_any_more_ends_its_wait_and_not_the_loop() {
+    let story = while_it_waits("overload next");
+    assert!(story.last().starts_with("agent 1.2"), "{}", story.last());
+}
+
+#[test]
+fn a_failure_that_is_to_stop_the_loop_stops_it_while_it_is_waited_for() {
+    let story = while_it_waits("overload stop");
+    assert_eq!(
+        story.last(),
+        "END unable (fatal_error): the provider is overloaded, and on_failure says stop",
+        "{}",
+        story.last()
+    );
+    assert_eq!(story.state.over.unwrap().reason.code, ReasonCode::ProviderDown);
+}
+
+#[test]
+fn a_wait_that_still_holds_goes_on_after_another_class_was_set() {
+    let story = while_it_waits("network next");
+    assert!(story.last().starts_with("hold limit"), "{}", story.last());
+}
+
+#[test]
+fn an_agent_that_wrote_nothing_until_its_time_limit_hangs_also_where_a_hang_is_not_waited_for() {
+    let after = |says: &str, heard: &str| {
+        let mut story = Story::new(&[("agent", "claude"), ("timeout", "2s"), ("on_failure", says), ("breaker", "off")]);
+        story.say("opened / saved / fail").wait(3000).say("deadline").say(heard).say("saved / changed 1 / fail");
+        story
+    };
+    let stopped = after("hang stop", "agent-heard by-us tools=0");
+    assert!(stopped.last().contains("showed no sign of work, and on_failure says stop"), "{}", stopped.last());
+    let next = after("hang next", "agent-heard by-us tools=0");
+    assert!(next.last().starts_with("agent 2.1"), "{}", next.last());
+    let worked = after("hang stop", "agent-heard by-us tools=2");
+    assert!(worked.last().starts_with("agent 2.1"), "{}", worked.last());
 }

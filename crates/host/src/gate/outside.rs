@@ -31,7 +31,9 @@ const HASH_IN_NAME: usize = 16;
 /// So many files are recorded, and so many more of those that tools read by their names; so many bytes of each, and of all.
 const FILES_MAX: usize = 4_000;
 const TOOL_FILES_MAX: usize = 1_000;
-const BYTES_MAX: u64 = 16 * 1024 * 1024;
+const BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Of a longer file its two ends, so much together.
+const END_BYTES: u64 = 16 * 1024 * 1024;
 const BYTES_ALL: u64 = 128 * 1024 * 1024;
 /// So many names of one folder are looked at, of all that are read, and so deep.
 const NAMES_MAX: usize = 4_000;
@@ -79,6 +81,27 @@ struct OutsideRecord {
     /// The folders that a build had made; none in an older record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     built: Option<BTreeSet<String>>,
+    /// How files that are longer than [`END_BYTES`] are read.
+    #[serde(default, skip_serializing_if = "LongFiles::is_ends")]
+    long_files: LongFiles,
+}
+
+/// How a long file becomes a digest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LongFiles {
+    /// In an older record: its two ends and its size.
+    #[default]
+    Ends,
+    /// The whole file. Above [`BYTES_MAX`]: its two ends, its size, and when it was changed last.
+    Whole,
+}
+
+impl LongFiles {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_ends(&self) -> bool {
+        *self == Self::Ends
+    }
 }
 
 impl OutsideRecord {
@@ -103,7 +126,7 @@ impl OutsideRecord {
                 continue;
             }
             if self.files.len() + self.late.len() < FILES_MAX
-                && let Some((digest, _)) = digest_of(&file)
+                && let Some((digest, _)) = digest_of(&file, self.long_files)
             {
                 self.late.insert(path, digest);
             }
@@ -129,7 +152,7 @@ impl OutsideRecord {
     fn bare(workspace: &Path) -> Self {
         let places: Vec<Place> = above(workspace).collect();
         let there = places.iter().map(|place| place.path.clone()).collect();
-        Self { places, there, built: Some(BTreeSet::new()), ..Self::default() }
+        Self { places, there, built: Some(BTreeSet::new()), long_files: LongFiles::Whole, ..Self::default() }
     }
 
     /// The record that the journal names by its hash.
@@ -161,14 +184,14 @@ impl OutsideBefore {
     /// and the variables name.
     pub(crate) fn look(run: &Path, workspace: &Path, commands: &[String], texts: &[GateText]) -> Self {
         let at = SystemTime::now();
-        let before = look_at(places(commands, texts, workspace), &skipped(run, workspace), None);
+        let before = look_at(places(commands, texts, workspace), &skipped(run, workspace), None, LongFiles::Whole);
         Self { run: run.to_owned(), before, at }
     }
 
     /// Looks again after the gate, also at what these texts name, and writes the record. Its hash; empty where nothing was
     /// there.
     pub(crate) fn finish(self, workspace: &Path, texts: &[GateText]) -> io::Result<String> {
-        let after = look_at(self.before.places.clone(), &skipped(&self.run, workspace), None);
+        let after = look_at(self.before.places.clone(), &skipped(&self.run, workspace), None, LongFiles::Whole);
         let mut record = merge_looks(self.before, after);
         record.add_late(named_by_texts(texts, workspace), self.at);
         if record.is_bare() {
@@ -210,7 +233,7 @@ pub(crate) fn changes(run: &Path, state: &RunState, workspace: &Path) -> Vec<Out
         });
     }
     let Some(then) = merged.map(OutsideRecord::whole) else { return Vec::new() };
-    let now = look_at(then.places.clone(), &skipped(run, workspace), then.built.as_ref());
+    let now = look_at(then.places.clone(), &skipped(run, workspace), then.built.as_ref(), then.long_files);
     let mut found = changes_since(&then, now);
     found.sort_by_key(|change| (!change.decides(), change.by));
     found.truncate(CHANGES_MAX);
@@ -220,7 +243,7 @@ pub(crate) fn changes(run: &Path, state: &RunState, workspace: &Path) -> Vec<Out
 fn changes_since(then: &OutsideRecord, mut now: OutsideRecord) -> Vec<OutsideChange> {
     for path in then.files.keys().filter(|path| !now.files.contains_key(*path)).cloned().collect::<Vec<_>>() {
         // New files may have taken its place within the bounds.
-        if let Some((digest, _)) = digest_of(&path_of(&path)) {
+        if let Some((digest, _)) = digest_of(&path_of(&path), then.long_files) {
             now.files.insert(path, digest);
         }
     }
@@ -245,6 +268,10 @@ fn merge_looks(one: OutsideRecord, other: OutsideRecord) -> OutsideRecord {
     record.late.extend(other.late);
     record.there.extend(other.there);
     record.is_cut |= other.is_cut;
+    // Of two ways to read, the one that an older record has.
+    if other.long_files == LongFiles::Ends {
+        record.long_files = LongFiles::Ends;
+    }
     record.cut.extend(other.cut);
     record.built = match (record.built, other.built) {
         (Some(one), Some(other)) => Some(one.union(&other).cloned().collect()),
@@ -437,8 +464,13 @@ struct Looking<'a> {
     place: String,
 }
 
-fn look_at(places: Vec<Place>, skipped: &[PathBuf], built: Option<&BTreeSet<String>>) -> OutsideRecord {
-    let record = OutsideRecord { built: Some(BTreeSet::new()), ..OutsideRecord::default() };
+fn look_at(
+    places: Vec<Place>,
+    skipped: &[PathBuf],
+    built: Option<&BTreeSet<String>>,
+    long_files: LongFiles,
+) -> OutsideRecord {
+    let record = OutsideRecord { built: Some(BTreeSet::new()), long_files, ..OutsideRecord::default() };
     let mut looking = Looking { record, bytes_left: BYTES_ALL, skipped, built, place: String::new() };
     for place in &places {
         let path = path_of(&place.path);
@@ -474,9 +506,8 @@ fn names_in(folder: &Path) -> (Vec<PathBuf>, bool) {
     (names, is_cut)
 }
 
-/// A digest of where a link leads, and of the size and the content of a file; and how many bytes were read. Of a long file
-/// its beginning and its end.
-fn digest_of(path: &Path) -> Option<(String, u64)> {
+/// A digest of where a link leads, and of the size and the content of a file; and how many bytes were read.
+fn digest_of(path: &Path, long_files: LongFiles) -> Option<(String, u64)> {
     let mut hash = Sha256::new();
     if let Ok(leads) = fs::read_link(path) {
         hash.update(leads.as_os_str().as_bytes());
@@ -488,25 +519,44 @@ fn digest_of(path: &Path) -> Option<(String, u64)> {
     if found.is_dir() && !path.is_symlink() {
         return None;
     }
-    let mut bytes = Vec::new();
+    let mut bytes = 0;
     if found.is_file() {
         hash.update(found.len().to_le_bytes());
-        read_ends(path, found.len(), &mut bytes).ok();
-        hash.update(&bytes);
+        let whole = match long_files {
+            LongFiles::Whole => BYTES_MAX,
+            LongFiles::Ends => END_BYTES,
+        };
+        if found.len() > whole && long_files == LongFiles::Whole {
+            // What lies between the ends is not read. Nobody can set this time.
+            hash.update(found.ctime().to_le_bytes());
+            hash.update(found.ctime_nsec().to_le_bytes());
+        }
+        hash_file(path, found.len(), whole, &mut hash, &mut bytes).ok();
     }
-    Some((hex(&hash.finalize()), u64::try_from(bytes.len()).unwrap_or(u64::MAX)))
+    Some((hex(&hash.finalize()), bytes))
 }
 
-fn read_ends(path: &Path, len: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+/// Adds a file that is at most `whole` bytes long, else its two ends.
+fn hash_file(path: &Path, len: u64, whole: u64, hash: &mut Sha256, bytes: &mut u64) -> io::Result<()> {
     let mut file = File::open(path)?;
-    if len <= BYTES_MAX {
-        file.take(BYTES_MAX).read_to_end(bytes)?;
-        return Ok(());
+    if len <= whole {
+        return hash_part(&mut file.take(whole), hash, bytes);
     }
-    file.by_ref().take(BYTES_MAX / 2).read_to_end(bytes)?;
-    file.seek(SeekFrom::Start(len - BYTES_MAX / 2))?;
-    file.take(BYTES_MAX / 2).read_to_end(bytes)?;
-    Ok(())
+    hash_part(&mut file.by_ref().take(END_BYTES / 2), hash, bytes)?;
+    file.seek(SeekFrom::Start(len - END_BYTES / 2))?;
+    hash_part(&mut file.take(END_BYTES / 2), hash, bytes)
+}
+
+fn hash_part(part: &mut impl Read, hash: &mut Sha256, bytes: &mut u64) -> io::Result<()> {
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let count = part.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(());
+        }
+        hash.update(buffer.get(..count).unwrap_or_default());
+        *bytes += u64::try_from(count).unwrap_or(u64::MAX);
+    }
 }
 
 /// When the content or the properties of a file changed last.
@@ -588,7 +638,7 @@ impl Looking<'_> {
             }
             return;
         }
-        if let Some((digest, bytes)) = digest_of(path) {
+        if let Some((digest, bytes)) = digest_of(path, self.record.long_files) {
             self.bytes_left = self.bytes_left.saturating_sub(bytes);
             self.record.files.insert(name, digest);
         }
@@ -644,7 +694,7 @@ mod tests {
                 format!("{}{}", if change.decides() { "! " } else { "" }, change.words().replace(&root, ""))
             };
             let (run, workspace) = (self.root.join("home/runs/one"), self.root.join("work"));
-            let now = look_at(then.places.clone(), &skipped(&run, &workspace), then.built.as_ref());
+            let now = look_at(then.places.clone(), &skipped(&run, &workspace), then.built.as_ref(), then.long_files);
             changes_since(then, now).iter().map(words).collect()
         }
     }
@@ -744,12 +794,91 @@ mod tests {
         }
     }
 
+    /// A long file, written without holding it, with `text` at this place.
+    fn write_long(scene: &Scene, len: u64, at: u64, text: &str) {
+        let mut file = File::create(scene.root.join("check.sh")).unwrap();
+        file.set_len(len).unwrap();
+        file.seek(SeekFrom::Start(at)).unwrap();
+        io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+    }
+
     #[test]
-    fn a_change_far_behind_the_beginning_of_a_long_file_is_found() {
-        let scene = Scene::new("sh ../check.sh", &[("check.sh", &"#\n".repeat(9 << 20))]);
+    fn a_change_anywhere_in_a_long_file_is_found() {
+        let len = END_BYTES + 4;
+        for at in [0, len / 2, len - 1] {
+            let scene = Scene::new("sh ../check.sh", &[]);
+            write_long(&scene, len, at, "a");
+            let then = scene.look();
+            assert_eq!(scene.since(&then), Vec::<String>::new());
+            write_long(&scene, len, at, "b");
+            assert_eq!(scene.since(&then), ["! check.sh (changed)"], "byte {at}");
+        }
+    }
+
+    #[test]
+    fn of_a_file_that_is_too_long_to_be_read_a_change_in_the_middle_is_found_by_its_time() {
+        let scene = Scene::new("sh ../check.sh", &[]);
+        write_long(&scene, BYTES_MAX + 1, BYTES_MAX / 2, "a");
         let then = scene.look();
-        scene.write("check.sh", &format!("{}!\n", "#\n".repeat((9 << 20) - 1)));
+        assert_eq!(scene.since(&then), Vec::<String>::new());
+        write_long(&scene, BYTES_MAX + 1, BYTES_MAX / 2, "b");
         assert_eq!(scene.since(&then), ["! check.sh (changed)"]);
+    }
+
+    #[test]
+    fn a_record_of_an_older_loop_is_compared_in_its_own_way() {
+        let scene = Scene::new("sh ../check.sh", &[]);
+        write_long(&scene, END_BYTES + 4, 0, "a");
+        let (run, workspace) = (scene.root.join("home/runs/one"), scene.root.join("work"));
+        let places = scene.look().places;
+        let then = look_at(places, &skipped(&run, &workspace), None, LongFiles::Ends);
+        let stored: OutsideRecord = serde_json::from_str(&serde_json::to_string(&then).unwrap()).unwrap();
+        assert_eq!((stored.long_files, scene.since(&stored)), (LongFiles::Ends, Vec::new()));
+    }
+
+    #[test]
+    fn what_python_loads_when_it_starts_is_named_and_decides_nothing() {
+        let scene = Scene::new("true", &[("lib/site/a.pth", "1"), ("lib/site/x-1.dist-info/entry_points.txt", "1")]);
+        let site = text_of(&scene.root.join("lib/site"));
+        let places = vec![Place { path: site, by: OutsideBy::Python }];
+        let then = look_at(places, &[], None, LongFiles::Whole);
+        scene.write("lib/site/a.pth", "2");
+        scene.write("lib/site/sitecustomize.py", "2");
+        scene.write("lib/site/x-1.dist-info/entry_points.txt", "2");
+        scene.write("lib/site/x-1.dist-info/RECORD", "2");
+        scene.write("lib/site/x/__init__.py", "2");
+        let expected = [
+            "lib/site/a.pth (changed)",
+            "lib/site/sitecustomize.py (new)",
+            "lib/site/x-1.dist-info/entry_points.txt (changed)",
+        ];
+        assert_eq!(scene.since(&then), expected);
+    }
+
+    #[test]
+    fn the_libraries_of_the_python_that_a_command_runs_are_looked_at() {
+        let scene = Scene::new("", &[("venv/bin/python3", ""), ("venv/lib/python3.12/site-packages/a.pth", "1")]);
+        scene.write("venv/bin/pytest", &format!("#!{}/venv/bin/python3\n", text_of(&scene.root)));
+        let workspace = scene.root.join("work");
+        for program in ["python3 -m pytest", "pytest -q"] {
+            let command = format!("../venv/bin/{program}");
+            let folders = python_folders(&command, &workspace);
+            let is_venv = |folder: &PathBuf| folder.ends_with("venv/lib/python3.12/site-packages");
+            assert!(folders.iter().any(is_venv), "{command}: {folders:?}");
+        }
+        assert_eq!(python_folders("sh check.sh", &workspace), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn what_a_variable_names_is_compared_by_content_and_decides_nothing() {
+        let scene = Scene::new("true", &[("more/helper.py", "1")]);
+        let workspace = text_of(&scene.root.join("work"));
+        let named = places_of("PYTHONPATH", "../more", &workspace, None);
+        let places = named.into_iter().map(|path| Place { path, by: OutsideBy::Variable }).collect();
+        let then = look_at(places, &[], None, LongFiles::Whole);
+        scene.write("more/helper.py", "2");
+        scene.write("more/conftest.py", "2");
+        assert_eq!(scene.since(&then), ["more/conftest.py (new)", "more/helper.py (changed)"]);
     }
 
     #[test]

@@ -161,10 +161,11 @@ fn judge_copy(
         gate_files: &gate_files,
     };
     match tree {
-        // All gates of the initial tree are compared: most of them fail there.
-        JudgedTree::Initial => Ok(report(&copy.run_gates(GateRange::All, signals, &mut |_| {})?)),
-        JudgedTree::Final | JudgedTree::Again => {
-            let ran = copy.run_gates(GateRange::UpToFailure, signals, &mut |_| {})?;
+        JudgedTree::Initial | JudgedTree::Final | JudgedTree::Again => {
+            // All gates of the initial tree are compared: most of them fail there.
+            let range = if tree == JudgedTree::Initial { GateRange::All } else { GateRange::UpToFailure };
+            let ran = copy.run_gates(range, signals, &mut |_| {})?;
+            // The work of an agent can say these words. Only where the initial tree says them too, copies cannot judge.
             let lacks_git = copy.lacks_repository() && ran.iter().any(misses_repository);
             Ok(if lacks_git { JudgeReport::not_done(NotJudged::NoRepository) } else { report(&ran) })
         }

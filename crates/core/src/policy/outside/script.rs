@@ -4,6 +4,8 @@ use super::is_written_by;
 
 /// So many variables of one text are written out.
 const VARIABLES_MAX: usize = 40;
+/// So long a value may be: no path is longer.
+const VALUE_BYTES_MAX: usize = 4096;
 /// So long a text is made by that at most.
 const BYTES_MAX: usize = 512 * 1024;
 /// How scripts name the folder that they lie in.
@@ -24,20 +26,42 @@ const BEFORE_NAMES: &[&str] = &["export ", "readonly ", "local ", "declare "];
 pub(super) fn written_out(text: &str, own: &str) -> String {
     let mut text = text.to_owned();
     for folder in OWN_FOLDER {
-        text = text.replace(&format!("\"{folder}\""), own).replace(folder, own);
+        text = replaced(text, &format!("\"{folder}\""), own, |_| true);
+        text = replaced(text, folder, own, |_| true);
     }
     let assigned: Vec<(String, String)> = text.lines().flat_map(|line| line.split(';')).filter_map(assigned).collect();
     for (name, value) in assigned.iter().take(VARIABLES_MAX) {
-        for form in [format!("${{{name}}}"), format!("$({name})")] {
-            if text.len() <= BYTES_MAX {
-                text = text.replace(&form, value);
-            }
-        }
-        if text.len() <= BYTES_MAX {
-            text = without_braces(&text, name, value);
-        }
+        text = replaced(text, &format!("${{{name}}}"), value, |_| true);
+        text = replaced(text, &format!("$({name})"), value, |_| true);
+        // `$NAME` ends where its name does.
+        text = replaced(text, &format!("${name}"), value, |behind| !behind.starts_with(is_of_name));
     }
     text
+}
+
+/// Writes `value` in place of each `form` that `counts` by what is behind it. The text stays as it was where it would
+/// become too long.
+fn replaced(text: String, form: &str, value: &str, counts: impl Fn(&str) -> bool) -> String {
+    let found = || text.match_indices(form).filter(|(at, _)| text.get(at + form.len()..).is_some_and(&counts));
+    let more = value.len().saturating_sub(form.len());
+    let room = BYTES_MAX.saturating_sub(text.len()).checked_div(more).unwrap_or(usize::MAX);
+    let count = found().take(room.saturating_add(1)).count();
+    if count == 0 || count > room {
+        return text;
+    }
+    let mut made = String::with_capacity(text.len() + count * more);
+    let mut from = 0;
+    for (at, _) in found() {
+        made += text.get(from..at).unwrap_or_default();
+        made += value;
+        from = at + form.len();
+    }
+    made += text.get(from..).unwrap_or_default();
+    made
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// A variable that a piece of a line gives the value of a path, in the way of a shell or of make. One that is named as
@@ -47,8 +71,7 @@ fn assigned(piece: &str) -> Option<(String, String)> {
     let piece = BEFORE_NAMES.iter().find_map(|word| piece.strip_prefix(word)).unwrap_or(piece);
     let (name, value) = piece.split_once('=')?;
     let name = name.trim_end_matches([':', '?']).trim();
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    if name.is_empty() || !name.chars().all(is_name) || is_written_by(&name.to_ascii_lowercase()) {
+    if name.is_empty() || !name.chars().all(is_of_name) || is_written_by(&name.to_ascii_lowercase()) {
         return None;
     }
     let value = value.trim().trim_matches(['"', '\'']);
@@ -58,21 +81,7 @@ fn assigned(piece: &str) -> Option<(String, String)> {
         None => value.to_owned(),
     };
     let is_path = value.contains(['/', '.']) && !value.contains([' ', '$', '`', '(', ')', '"', '\'', '*']);
-    is_path.then(|| (name.to_owned(), value))
-}
-
-/// Writes `$NAME` out where the name ends there.
-fn without_braces(text: &str, name: &str, value: &str) -> String {
-    let form = format!("${name}");
-    let mut made = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once(&form) {
-        made += before;
-        let goes_on = behind.starts_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '_');
-        made += if goes_on { &form } else { value };
-        rest = behind;
-    }
-    made + rest
+    (is_path && value.len() <= VALUE_BYTES_MAX).then(|| (name.to_owned(), value))
 }
 
 #[cfg(test)]
@@ -92,5 +101,18 @@ mod tests {
         ] {
             assert_eq!(written_out(text, "/p/ci"), expected);
         }
+    }
+
+    #[test]
+    fn no_value_makes_a_text_longer_than_the_limit() {
+        let value = format!("./{}", "x".repeat(100 * 1024));
+        for form in ["$A", "${A}", "$(A)"] {
+            let text = format!("A={value}\n{}", form.repeat(50));
+            assert!(written_out(&text, "/p/ci").len() <= BYTES_MAX, "{form}");
+        }
+        let (value, name) = ("./".repeat(500), "$A".repeat(100_000));
+        assert!(written_out(&format!("A={value}\n{name}"), "/p/ci").len() <= BYTES_MAX);
+        let own = "/p".repeat(2000);
+        assert!(written_out(&"${0%/*}".repeat(40_000), &own).len() <= BYTES_MAX);
     }
 }

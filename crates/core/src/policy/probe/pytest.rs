@@ -263,12 +263,14 @@ impl Args {
     }
 }
 
-/// What a file says about all of its tests: `pytestmark = …`, up to the last bracket that is opened there.
+/// What a file says about all of its tests: `pytestmark = …`, up to the last bracket that is opened there. The next one
+/// is looked for behind it: agents write these files, and no byte is read twice.
 fn marks(text: &str) -> impl Iterator<Item = &str> {
-    let of = |begin: usize| {
-        let rest = text.get(begin..).unwrap_or_default();
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let found = rest.get(rest.find("pytestmark")?..)?;
         let mut open = 0_i32;
-        let end = rest.char_indices().find(|(_, letter)| {
+        let end = found.char_indices().find(|(_, letter)| {
             open += match letter {
                 '(' | '[' | '{' => 1,
                 ')' | ']' | '}' => -1,
@@ -276,9 +278,10 @@ fn marks(text: &str) -> impl Iterator<Item = &str> {
             };
             *letter == '\n' && open <= 0
         });
-        rest.get(..end.map_or(rest.len(), |(at, _)| at)).unwrap_or(rest)
-    };
-    text.match_indices("pytestmark").map(move |(at, _)| of(at))
+        let (mark, behind) = found.split_at(end.map_or(found.len(), |(at, _)| at));
+        rest = behind;
+        Some(mark)
+    })
 }
 
 /// `-k value` or `-kvalue`.
@@ -408,4 +411,22 @@ fn words_of(text: &str) -> Vec<String> {
         Token::End | Token::Pipe | Token::Input | Token::Output => None,
     };
     tokens(text).into_iter().filter_map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_read_up_to_the_end_of_its_brackets() {
+        let text = "pytestmark = [\n  pytest.mark.skip,\n]\nx = 1\npytestmark = pytest.mark.slow\ny = 2\n";
+        let found: Vec<&str> = marks(text).collect();
+        assert_eq!(found, ["pytestmark = [\n  pytest.mark.skip,\n]", "pytestmark = pytest.mark.slow"]);
+    }
+
+    #[test]
+    fn no_byte_of_a_file_is_read_for_two_marks() {
+        let text = "pytestmark(\n".repeat(1000);
+        assert!(marks(&text).map(str::len).sum::<usize>() <= text.len());
+    }
 }

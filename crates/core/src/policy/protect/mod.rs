@@ -32,7 +32,7 @@ mod wrappers;
 
 pub use by_default::{ProtectJudgement, is_allowed, protected_by_default};
 pub use gate_reads::{GateReads, PathChange};
-pub use named_paths::{absolute_paths_in, paths_below_home, paths_outside_in};
+pub use named_paths::paths_below_home;
 pub use paths::matches_path;
 pub use runner_files::{
     FileChange, Opportunity, OpportunityKind, is_manifest, is_named_only, is_runner_file, opportunity,

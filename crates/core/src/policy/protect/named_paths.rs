@@ -1,4 +1,5 @@
-//! Paths outside of the workspace that a gate's command names.
+//! Paths below HOME that a gate's command names: these are in the HOME of a clean copy. Which paths outside of the
+//! workspace a gate reads is the question of `policy::outside`.
 
 /// So many of one command.
 const NAMED_MAX: usize = 50;
@@ -7,15 +8,7 @@ const HOME_WORDS: &[&str] = &["~/", "$HOME/", "${HOME}/"];
 
 /// The absolute paths that a command names, also those below HOME: `~/x`, `$HOME/x`. What a pattern stands for is named
 /// by the folder above it.
-///
-/// ```
-/// use loop_core::policy::protect::absolute_paths_in;
-///
-/// let named = absolute_paths_in("pytest -q ~/checks/test_a.py::test_x && sh '/opt/all/run.sh' ./own.sh", "/users/ann");
-/// assert_eq!(named, ["/users/ann/checks/test_a.py", "/opt/all/run.sh"]);
-/// ```
-#[must_use]
-pub fn absolute_paths_in(command: &str, home: &str) -> Vec<String> {
+fn absolute_paths_in(command: &str, home: &str) -> Vec<String> {
     let home = home.trim_end_matches('/');
     let apart = |letter: char| letter.is_whitespace() || "\"'`;|&()<>=,:".contains(letter);
     let mut found: Vec<String> = Vec::new();
@@ -34,29 +27,6 @@ pub fn absolute_paths_in(command: &str, home: &str) -> Vec<String> {
     found
 }
 
-/// The same, and the paths that lead out of the workspace: `../checks/accept.sh`. A path into the workspace is not among
-/// them, and neither is a folder with the workspace in it.
-///
-/// ```
-/// use loop_core::policy::protect::paths_outside_in;
-///
-/// let named = paths_outside_in("sh ../checks/a.sh && sh /p/x/../b.sh && sh sub/../c.sh && ls ..", "/h", "/p/work");
-/// assert_eq!(named, ["/p/b.sh", "/p/checks/a.sh"]);
-/// ```
-#[must_use]
-pub fn paths_outside_in(command: &str, home: &str, workspace: &str) -> Vec<String> {
-    let workspace = workspace.trim_end_matches('/');
-    let apart = |letter: char| letter.is_whitespace() || "\"'`;|&()<>=,:".contains(letter);
-    let leads_up = |word: &&str| !word.starts_with(['/', '~', '$']) && word.split('/').any(|part| part == "..");
-    let relative = command.split(apart).filter(leads_up).map(|word| plain_path(&format!("{workspace}/{word}")));
-    let mut found = absolute_paths_in(command, home);
-    found.extend(relative.take(NAMED_MAX));
-    let is_in = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-    found.retain(|path| path != "/" && path != workspace && !is_in(path, workspace) && !is_in(workspace, path));
-    found.dedup();
-    found
-}
-
 /// A path without `.` and `..`, up to the first part that is only known when the line is run.
 fn plain_path(full: &str) -> String {
     let is_known = |part: &&str| !part.contains(['$', '*', '?', '[', '{']);
@@ -71,7 +41,7 @@ fn plain_path(full: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Those of them that lie below HOME, from there on.
+/// The paths below HOME that a command names, from there on.
 ///
 /// ```
 /// use loop_core::policy::protect::paths_below_home;

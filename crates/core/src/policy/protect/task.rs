@@ -47,33 +47,41 @@ const FORBIDS: &[&str] = &[
 const CLAUSES: &[&str] = &["but", "instead", "rather", "without", "leave", "keep", "then", "however", "while", "so"];
 /// Words that turn what was said before: "all except".
 const EXCEPTIONS: &[&str] = &["except", "excluding", "apart"];
-/// Words between a verb and what it removes.
+/// Words between a verb and what it removes, and between the names of a list.
 const FILLERS: &[&str] = &[
-    "the",
-    "a",
-    "an",
-    "all",
-    "both",
+    "the", "a", "an", "all", "both", "these", "those", "old", "obsolete", "outdated", "unused", "dead", "and", "or",
+    "named", "called",
+];
+/// Words that say what a name is: "the test case test_a".
+const KINDS: &[&str] = &["test", "tests", "file", "files", "case", "cases", "function", "functions", "module", "class"];
+/// Words before a place.
+const PLACES: &[&str] = &["in", "of", "from", "for", "at", "inside", "within", "under", "below", "on"];
+/// Words that begin something else about what was named: "the tests that import a.py".
+const RELATIVES: &[&str] =
+    &["that", "which", "who", "whose", "using", "when", "where", "because", "since", "if", "once"];
+/// Words that may follow a name without changing what it is. Any other word makes it a part of something: "the test_a
+/// decorator".
+const BEHIND_NAMES: &[&str] = &[
+    "too",
+    "also",
+    "now",
+    "please",
+    "entirely",
+    "completely",
+    "altogether",
+    "it",
+    "they",
+    "this",
     "these",
-    "those",
-    "old",
-    "obsolete",
-    "outdated",
-    "unused",
-    "dead",
-    "file",
-    "files",
-    "case",
-    "cases",
-    "in",
-    "of",
-    "from",
-    "and",
-    "or",
-    "named",
-    "called",
-    "function",
-    "functions",
+    "after",
+    "before",
+    "plus",
+    "there",
+];
+/// Words between a subject and its verb: "test_a should be removed".
+const AUXILIARIES: &[&str] = &[
+    "be", "being", "is", "are", "to", "should", "must", "can", "could", "may", "might", "shall", "will", "would",
+    "has", "have", "need", "needs", "ought",
 ];
 /// Words before what comes in its place.
 const BY_WHAT: &[&str] = &["to", "by", "with", "into", "as"];
@@ -167,40 +175,130 @@ impl Clause {
 }
 
 impl Clause {
-    /// Whether a verb of this clause removes a test.
+    /// Whether this clause asks that a test is removed.
     fn removes_test(&self, id: &str) -> bool {
-        let is_filler = |word: &str| FILLERS.contains(&word.to_ascii_lowercase().as_str());
-        let is_object = |word: &str| matches!(word.to_ascii_lowercase().as_str(), "test" | "tests");
-        let is_like_name = |word: &str| word.contains(['_', '.', '/']) || word.chars().any(char::is_uppercase);
-        self.words.iter().enumerate().any(|(at, verb)| {
-            if !is_removal(verb) {
-                return false;
+        let lower: Vec<String> = self.words.iter().map(|word| word.to_ascii_lowercase()).collect();
+        lower.iter().enumerate().any(|(at, verb)| {
+            let (before, behind) =
+                (self.words.get(..at).unwrap_or_default(), self.words.get(at + 1..).unwrap_or_default());
+            let said = lower.get(..at).unwrap_or_default();
+            let last = said.last().map_or("", String::as_str);
+            // "it is not allowed to remove test_a"
+            let is_denied = said.iter().any(|word| NEGATIONS.contains(&word.as_str()) || word.ends_with("n't"));
+            match removal(verb) {
+                _ if is_denied => false,
+                Some(Removal::Asked) => is_removed(behind, id),
+                Some(Removal::Way) => last == "by" && is_removed(behind, id),
+                Some(Removal::Done) => matches!(last, "be" | "being") && is_subject(before, id),
+                None => false,
             }
-            let (before, behind) = self.words.split_at(at);
-            let mut behind = behind.iter().skip(1).map(String::as_str).skip_while(|word| is_filler(word)).peekable();
-            // "remove the tests of the old API in a.py": the name may stand further behind.
-            if behind.peek().is_some_and(|word| is_object(word)) {
-                let mut named = behind.take_while(|word| !BY_WHAT.contains(&word.to_ascii_lowercase().as_str()));
-                return named.any(|word| is_test_name(word, id));
-            }
-            let mut list = behind.take_while(|word| is_filler(word) || is_object(word) || is_like_name(word));
-            // "a.py should be removed"
-            let is_passive = before.last().is_some_and(|word| matches!(word.as_str(), "be" | "being"));
-            let mut subject = before.iter().rev().take(WORDS_BETWEEN + 1);
-            list.any(|word| is_test_name(word, id)) || is_passive && subject.any(|word| is_test_name(word, id))
         })
     }
 }
 
-fn is_removal(word: &str) -> bool {
-    let word = word.to_ascii_lowercase();
-    ["remov", "delet", "renam", "replac"].iter().any(|begin| word.starts_with(begin))
-        || matches!(word.as_str(), "drop" | "drops" | "dropped" | "dropping")
+/// How a verb says that something is removed.
+enum Removal {
+    /// "remove"
+    Asked,
+    /// "by removing"
+    Way,
+    /// "removed"
+    Done,
+}
+
+fn removal(word: &str) -> Option<Removal> {
+    match word {
+        "remove" | "delete" | "rename" | "replace" | "drop" => Some(Removal::Asked),
+        "removing" | "deleting" | "renaming" | "replacing" | "dropping" => Some(Removal::Way),
+        "removed" | "deleted" | "renamed" | "replaced" | "dropped" => Some(Removal::Done),
+        _ => None,
+    }
+}
+
+fn is_one_of(word: &str, list: &[&str]) -> bool {
+    list.contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// A word that is written like the name of something, not like a word of the language.
+fn is_like_name(word: &str) -> bool {
+    word.contains(['_', '.', '/']) || word.chars().any(char::is_uppercase)
+}
+
+/// Whether the words behind a verb name a test as what is removed. The place of something else is not it: "remove the
+/// prints from tests/test_api.py".
+fn is_removed(behind: &[String], id: &str) -> bool {
+    let mut words = behind.iter().map(String::as_str).peekable();
+    while words.next_if(|word| is_one_of(word, FILLERS)).is_some() {}
+    if words.peek().is_some_and(|word| is_one_of(word, &["test", "tests"])) {
+        return is_among_tests(words, id);
+    }
+    while let Some(word) = words.next() {
+        let next = words.peek().copied();
+        if is_test_name(word, id) {
+            return next.is_none_or(may_follow_name);
+        }
+        let goes_on = is_one_of(word, FILLERS) || is_one_of(word, KINDS) || is_like_name(word);
+        if !goes_on {
+            return false;
+        }
+    }
+    false
+}
+
+/// The same behind the word `tests`: a list of names, or a place. Where single tests are named, the place says only
+/// where these are.
+fn is_among_tests<'a>(words: impl Iterator<Item = &'a str>, id: &str) -> bool {
+    let mut words = words.peekable();
+    while words.next_if(|word| is_one_of(word, KINDS)).is_some() {}
+    // "the test helper"
+    if words.peek().is_some_and(|word| !may_follow_name(word)) {
+        return false;
+    }
+    let mut has_named_one = false;
+    while let Some(word) = words.next() {
+        let next = words.peek().copied();
+        let ends_list = is_one_of(word, &["and", "or"])
+            && next.is_some_and(|next| !is_like_name(next) && !is_one_of(next, FILLERS) && !is_one_of(next, KINDS));
+        if ends_list || is_one_of(word, BY_WHAT) || is_one_of(word, RELATIVES) {
+            return false;
+        }
+        let is_path = word.contains(['/', '.']) && !word.contains("::");
+        if is_test_name(word, id) && !(is_path && has_named_one) {
+            return next.is_none_or(may_follow_name);
+        }
+        has_named_one |= !is_path && is_like_name(word) && word.to_ascii_lowercase().starts_with("test");
+    }
+    false
+}
+
+/// Whether a name before this word is the thing itself, not a part of another one.
+fn may_follow_name(word: &str) -> bool {
+    [FILLERS, KINDS, PLACES, BY_WHAT, RELATIVES, BEHIND_NAMES].iter().any(|list| is_one_of(word, list))
+        || is_like_name(word)
+}
+
+/// Whether a test is the subject before a verb: a list of names from the beginning of the clause on, or the tests in a
+/// file.
+fn is_subject(before: &[String], id: &str) -> bool {
+    let is_aux = |word: &&String| is_one_of(word, AUXILIARIES);
+    let count = before.iter().rev().take_while(is_aux).count();
+    let subject = before.get(..before.len().saturating_sub(count)).unwrap_or_default();
+    let begin = subject.iter().take_while(|word| is_one_of(word, CLAUSES) || is_one_of(word, FILLERS)).count();
+    let subject = subject.get(begin..).unwrap_or_default();
+    let is_list = |word: &String| is_one_of(word, FILLERS) || is_one_of(word, KINDS) || is_like_name(word);
+    let is_tests = subject.first().is_some_and(|word| is_one_of(word, &["test", "tests"]));
+    if is_tests {
+        return is_among_tests(subject.iter().map(String::as_str), id);
+    }
+    subject.iter().all(is_list) && subject.iter().any(|word| is_test_name(word, id))
 }
 
 /// Whether a word names a test or its file: by the whole id, the path in it, or its last part.
 fn is_test_name(word: &str, id: &str) -> bool {
-    let word = word.strip_suffix("'s").unwrap_or(word);
+    // "test_a's mock" is something else.
+    if word.ends_with("'s") {
+        return false;
+    }
     let bare = id.split(['[', '(']).next().unwrap_or(id).trim();
     let path = bare.split("::").next().filter(|path| path.contains('.') && !path.contains(' '));
     let last = bare.rsplit([':', '.', ' ', '/', '>', '#']).next().unwrap_or(bare);
@@ -314,6 +412,62 @@ mod tests {
             "Remove the function that test_a calls",
         ] {
             assert!(!asks_to_remove_test(text, id), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_is_only_the_place_of_what_is_removed_stays() {
+        let id = "tests/test_api.py::TestOld::test_a";
+        for text in [
+            "Replace FooClient in tests/test_api.py by BarClient",
+            "Remove old_helper from tests/test_api.py",
+            "Rename OldName in tests/test_api.py",
+            "Replace test_a's mock with a real server",
+            "Replace tests/test_api.py's client by BarClient",
+            "Remove the test helper from tests/test_api.py",
+            "Delete the test data of tests/test_api.py",
+            "Remove the tests' mocks in tests/test_api.py",
+            "Remove the test_a decorator",
+            "Rename test_b in tests/test_api.py to test_c",
+            "Remove the test test_b from tests/test_api.py",
+            "Remove the tests of the old API and run tests/test_api.py",
+            "Delete the tests that import tests/test_api.py",
+            "The sleep in test_a should be removed",
+            "Mocks of tests/test_api.py must be removed",
+        ] {
+            assert!(!asks_to_remove_test(text, id), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_text_tells_of_removals_asks_for_none() {
+        let id = "tests/test_api.py::test_a";
+        for text in [
+            "Since the client was removed test_a fails",
+            "clean.sh deletes test_a every night",
+            "Removing test_a is not allowed",
+            "It is not allowed to remove test_a",
+            "The script does not remove test_a",
+            "The removal of test_a was wrong",
+        ] {
+            assert!(!asks_to_remove_test(text, id), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_tests_and_files_is_removed_as_a_whole() {
+        let id = "tests/test_api.py::test_a";
+        for text in [
+            "Remove test_b, test_a and test_c from tests/test_other.py",
+            "delete old_api.py, tests/test_api.py and the module",
+            "Get the build green by deleting test_a",
+            "All tests in tests/test_api.py should be removed",
+            "Remove all test cases from tests/test_api.py",
+            "test_b and test_a must be deleted",
+            "Remove test_a, it is obsolete",
+            "Please drop the test file tests/test_api.py too",
+        ] {
+            assert!(asks_to_remove_test(text, id), "{text}");
         }
     }
 

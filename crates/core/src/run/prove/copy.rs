@@ -101,7 +101,6 @@ fn verdict(state: &RunState, unjudged: &UnjudgedCopy, deciding: &Deciding) -> Co
 /// Why the workspace decides from now on: this project cannot be judged in a copy.
 fn workspace_only(state: &RunState, unjudged: &UnjudgedCopy, verdict: &CopyVerdict) -> Option<WorkspaceOnly> {
     let report = &unjudged.report;
-    let no_repository = report.not_done == Some(NotJudged::NoRepository);
     let was_opened = report.not_done.is_none() && report.place == JudgePlace::WorkspaceOpened;
     let worked = state.iteration > 0;
     let final_has_result = || {
@@ -113,7 +112,7 @@ fn workspace_only(state: &RunState, unjudged: &UnjudgedCopy, verdict: &CopyVerdi
         (JudgedTree::Final, CopyVerdict::Disagrees { what }) if !worked => {
             format!("the gates pass in the workspace and not in a clean copy: {what}")
         }
-        (JudgedTree::Final, CopyVerdict::NotDone { why }) if !worked || was_opened || no_repository => why.clone(),
+        (JudgedTree::Final, CopyVerdict::NotDone { why }) if !worked || was_opened => why.clone(),
         (JudgedTree::Initial, CopyVerdict::UnlikeBaseline { what }) if report.not_done.is_some() => {
             format!("also on the initial state, {what}")
         }
@@ -246,9 +245,26 @@ fn without_new_tests(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
     }
 }
 
+/// What tools say in a line about coverage that is too low: pytest-cov and coverage.py, jest, vitest, nyc and c8, node,
+/// tarpaulin, simplecov, gcovr, jacoco.
+const TOO_LOW: &[&str] = &[
+    "not reached",
+    "less than fail-under",
+    "not met",
+    "does not meet",
+    "below the failure threshold",
+    "below the expected minimum",
+    "failed minimum",
+    "expected minimum is",
+];
+
 /// Whether a gate that shows no tests fails because too little of the sources was run: new tests are needed for that.
 fn is_about_coverage(judged: &JudgedGate) -> bool {
-    judged.report.excerpt.to_ascii_lowercase().contains("coverage")
+    let says_so = |line: &str| {
+        let line = line.to_ascii_lowercase();
+        ["coverage", "covered"].iter().any(|word| line.contains(word)) && TOO_LOW.iter().any(|low| line.contains(low))
+    };
+    judged.report.excerpt.lines().any(says_so)
 }
 
 /// With an added failing test: every gate that has one must fail. Only these gates are in the report.

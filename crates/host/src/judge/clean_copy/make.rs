@@ -188,8 +188,9 @@ impl<'a> CleanCopy<'a> {
         if live.git {
             copy::copy_repository(workspace, to)?;
         } else if clean {
-            self.put_git()?;
-            self.contents.has_foreign_git = is_foreign(&context.workspace);
+            let was_saved = self.put_git()?;
+            // An agent can change the kind of the repository. What was saved at the start is in the copy.
+            self.contents.has_foreign_git = !was_saved && is_foreign(&context.workspace);
         }
         if live.ignored || clean {
             let newest = (newest != self.request.checkpoint).then(|| Recorded::open(context, newest)).transpose();
@@ -241,10 +242,10 @@ impl<'a> CleanCopy<'a> {
         self.contents.has_foreign_git
     }
 
-    /// The repository as it was at the start, where there was one.
-    fn put_git(&self) -> io::Result<()> {
+    /// The repository as it was at the start. Returns whether there was one that could be saved.
+    fn put_git(&self) -> io::Result<bool> {
         let context = self.request.of.context;
-        let Some(git) = CleanGit::of(context) else { return Ok(()) };
+        let Some(git) = CleanGit::of(context) else { return Ok(false) };
         let mut objects = git.objects();
         if self.mounts != CopyMounts::None && objects.is_dir() && objects.starts_with(&context.workspace) {
             // Its own path will be hidden by the copy.
@@ -253,7 +254,7 @@ impl<'a> CleanCopy<'a> {
             place::bind_to_read(&objects, &own)?;
             objects = own;
         }
-        git.write(&self.tree.join(".git"), &objects)
+        git.write(&self.tree.join(".git"), &objects).map(|()| true)
     }
 }
 
