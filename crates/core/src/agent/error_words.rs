@@ -34,6 +34,10 @@ impl Reader for WithErrorWords {
         self.reader.line(line, live);
     }
 
+    fn whole_lines(&mut self, lines: &[u8]) -> bool {
+        self.reader.whole_lines(lines)
+    }
+
     fn long_line(&mut self, head: &[u8]) {
         self.reader.long_line(head);
     }

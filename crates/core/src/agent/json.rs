@@ -52,6 +52,9 @@ pub(super) trait EventReader: std::fmt::Debug + Send {
 
     /// Takes a line that is not blank. A program that prints other things than events has its own.
     fn line(&mut self, line: &[u8], live: &mut Vec<Live>) -> LineKind {
+        if !may_be_object(line) {
+            return LineKind::Malformed;
+        }
         match serde_json::from_slice::<Value>(line) {
             Ok(event) if event.is_object() => self.event(event, live),
             Ok(_) | Err(_) => LineKind::Malformed,
@@ -138,8 +141,16 @@ impl<E: EventReader + 'static> Reader for JsonLines<E> {
     }
 }
 
+/// Whether a line begins as an object does. An agent that floods prints lines that do not: these cost no parsing.
+pub(super) fn may_be_object(line: &[u8]) -> bool {
+    line.trim_ascii_start().first() == Some(&b'{')
+}
+
 /// Whether a line begins like one of these, white space apart.
 fn begins_like(line: &[u8], ends: &[&str]) -> bool {
+    if ends.iter().all(|end| line.len() < end.len()) {
+        return false;
+    }
     let head = String::from_utf8_lossy(line.get(..HEAD_BYTES).unwrap_or(line));
     let head: String = head.split_ascii_whitespace().collect();
     ends.iter().any(|end| if end.starts_with('{') { head.starts_with(end) } else { head.contains(end) })

@@ -19,7 +19,15 @@ impl TextReader {
     /// What was said, clean of control bytes.
     #[must_use]
     pub fn text(&self) -> String {
-        text::clean(&self.text)
+        // However the lines came: at once or one by one.
+        let from = self.text.len().saturating_sub(TEXT_BYTES_MAX);
+        text::clean(self.text.get(from..).unwrap_or_default())
+    }
+
+    fn forget_beginning(&mut self) {
+        if self.text.len() > 2 * TEXT_BYTES_MAX {
+            self.text.drain(..self.text.len() - TEXT_BYTES_MAX);
+        }
     }
 }
 
@@ -27,9 +35,17 @@ impl Reader for TextReader {
     fn line(&mut self, line: &[u8], _live: &mut Vec<Live>) {
         self.text.extend_from_slice(line);
         self.text.push(b'\n');
-        if self.text.len() > 2 * TEXT_BYTES_MAX {
-            self.text.drain(..self.text.len() - TEXT_BYTES_MAX);
+        self.forget_beginning();
+    }
+
+    fn whole_lines(&mut self, lines: &[u8]) -> bool {
+        // A carriage return before the end of a line does not belong to it.
+        if memchr::memchr(b'\r', lines).is_some() {
+            return false;
         }
+        self.text.extend_from_slice(lines);
+        self.forget_beginning();
+        true
     }
 
     fn long_line(&mut self, head: &[u8]) {

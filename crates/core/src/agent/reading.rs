@@ -211,6 +211,10 @@ pub enum Live {
 pub trait Reader: std::fmt::Debug + Send {
     /// Takes one line, without its end.
     fn line(&mut self, line: &[u8], live: &mut Vec<Live>);
+    /// Takes many whole lines with their ends, none of them longer than the cap. False where it wants them one by one.
+    fn whole_lines(&mut self, _lines: &[u8]) -> bool {
+        false
+    }
     /// A line was longer than the cap. Its beginning is given, to find out which event it would have been.
     fn long_line(&mut self, head: &[u8]);
     /// The session, as soon as it is known.

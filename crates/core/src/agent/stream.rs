@@ -32,7 +32,7 @@ impl Stream {
     /// Takes the next bytes; says what there is to show.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Live> {
         let mut live = Vec::new();
-        let mut rest = bytes;
+        let mut rest = if self.partial.is_empty() && !self.skipping { self.whole_lines(bytes) } else { bytes };
         while let Some(at) = memchr::memchr(b'\n', rest) {
             let (line, after) = rest.split_at(at);
             rest = after.get(1..).unwrap_or_default();
@@ -45,6 +45,21 @@ impl Stream {
         }
         self.keep(rest);
         live
+    }
+
+    /// Gives the reader as many lines at once as it takes; the rest is read line by line.
+    fn whole_lines<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let mut rest = bytes;
+        loop {
+            // As long as a line may be: then none of these is too long.
+            let head = rest.get(..self.line_bytes_max).unwrap_or(rest);
+            let Some(end) = memchr::memrchr(b'\n', head) else { return rest };
+            let (lines, after) = rest.split_at(end + 1);
+            if !self.reader.whole_lines(lines) {
+                return rest;
+            }
+            rest = after;
+        }
     }
 
     /// The session, as soon as it is known.

@@ -52,6 +52,10 @@ impl Format for Jest {
         }
     }
 
+    fn hears_every_line(&self) -> bool {
+        self.tree
+    }
+
     fn merge(&mut self, stderr: Self) {
         self.tests.absorb(stderr.tests);
         self.stated = sum(self.stated, stderr.stated);

@@ -64,6 +64,10 @@ impl Format for Libtest {
         self.captured
     }
 
+    fn hears_every_line(&self) -> bool {
+        self.listing
+    }
+
     fn merge(&mut self, stderr: Self) {
         let unnamed = self.suites.iter().all(|suite| suite.name.is_none());
         if unnamed && self.names.is_empty() && stderr.names.len() >= self.suites.len() {

@@ -11,15 +11,9 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn push(&mut self, bytes: &[u8], take: &mut impl FnMut(&str)) {
-        let mut rest = bytes;
-        while let Some(at) = memchr::memchr(b'\n', rest) {
-            let (line, after) = rest.split_at(at);
-            self.keep(line);
-            self.finish(take);
-            rest = after.get(1..).unwrap_or_default();
-        }
-        self.keep(rest);
+    /// Whether no line has begun.
+    pub(super) fn is_empty(&self) -> bool {
+        self.partial.is_empty()
     }
 
     /// The line that is there is whole. A line that a carriage return overwrites is several.
@@ -31,7 +25,8 @@ impl Lines {
         }
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
+    /// Takes a piece of a line.
+    pub(super) fn keep(&mut self, bytes: &[u8]) {
         let room = LINE_BYTES_MAX - self.partial.len().min(LINE_BYTES_MAX);
         self.partial.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }

@@ -87,6 +87,9 @@ const READERS: &[Registered] = &[
     registered::<junit::Junit>(),
 ];
 
+/// A longer line is always read.
+const WORD_BYTES_MAX: usize = 32;
+
 /// The name where one output holds tests of several formats.
 const SEVERAL: &str = "several";
 
@@ -126,6 +129,10 @@ trait Format: Debug + Default + Send + 'static {
     fn owns_line(&self) -> bool {
         false
     }
+    /// Whether even the next line that holds a word or nothing may change something.
+    fn hears_every_line(&self) -> bool {
+        false
+    }
     /// Takes what the same format found on stderr.
     fn merge(&mut self, stderr: Self);
     /// The tests; none where the text is not of this format.
@@ -150,11 +157,20 @@ struct StreamReaders<F> {
     stderr: F,
 }
 
+/// What a reader wants of the next line.
+#[derive(Debug, Clone, Copy, Default)]
+struct Attention {
+    /// It alone gets it.
+    owns: bool,
+    /// It must get it even if it is a mere word.
+    hears_every: bool,
+}
+
 /// The same, whichever format it is.
 trait FormatReader: Debug + Send {
     fn bytes(&mut self, stream: OutputStream, bytes: &[u8]);
     fn line(&mut self, stream: OutputStream, line: &str);
-    fn owns_line(&self, stream: OutputStream) -> bool;
+    fn attention(&self, stream: OutputStream) -> Attention;
     fn end(self: Box<Self>) -> Option<FormatTests>;
 }
 
@@ -176,10 +192,11 @@ impl<F: Format> FormatReader for StreamReaders<F> {
         self.of(stream).line(line);
     }
 
-    fn owns_line(&self, stream: OutputStream) -> bool {
+    fn attention(&self, stream: OutputStream) -> Attention {
+        let of = |format: &F| Attention { owns: format.owns_line(), hears_every: format.hears_every_line() };
         match stream {
-            OutputStream::Stdout => self.stdout.owns_line(),
-            OutputStream::Stderr => self.stderr.owns_line(),
+            OutputStream::Stdout => of(&self.stdout),
+            OutputStream::Stderr => of(&self.stderr),
         }
     }
 
@@ -193,10 +210,20 @@ impl<F: Format> FormatReader for StreamReaders<F> {
 /// interleave.
 #[derive(Debug)]
 pub struct TestReader {
-    stdout: Lines,
-    stderr: Lines,
+    stdout: StreamLines,
+    stderr: StreamLines,
     readers: Vec<Box<dyn FormatReader>>,
     build: BuildErrors,
+}
+
+/// One stream of it.
+#[derive(Debug, Default)]
+struct StreamLines {
+    lines: Lines,
+    /// Which reader gets the next line alone.
+    owner: Option<usize>,
+    /// A reader must get the next line even if it is a mere word.
+    hears_every: bool,
 }
 
 /// What an output says.
@@ -211,7 +238,7 @@ pub struct OutputRead {
 impl Default for TestReader {
     fn default() -> Self {
         let readers = READERS.iter().map(|reader| (reader.start)()).collect();
-        Self { stdout: Lines::default(), stderr: Lines::default(), readers, build: BuildErrors::default() }
+        Self { stdout: StreamLines::default(), stderr: StreamLines::default(), readers, build: BuildErrors::default() }
     }
 }
 
@@ -222,14 +249,21 @@ impl TestReader {
             reader.bytes(stream, bytes);
         }
         let (readers, build) = (&mut self.readers, &mut self.build);
-        let lines = match stream {
+        let of_stream = match stream {
             OutputStream::Stdout => &mut self.stdout,
             OutputStream::Stderr => &mut self.stderr,
         };
-        lines.push(bytes, &mut |line| {
-            build.line(line);
-            give(readers, stream, line);
-        });
+        let mut rest = bytes;
+        while let Some(at) = memchr::memchr(b'\n', rest) {
+            let (line, after) = rest.split_at(at);
+            rest = after.get(1..).unwrap_or_default();
+            if of_stream.skips(line) {
+                continue;
+            }
+            of_stream.lines.keep(line);
+            of_stream.finish(stream, readers, build);
+        }
+        of_stream.lines.keep(rest);
     }
 
     /// The tests that the output names or counts; none where there are none.
@@ -242,11 +276,8 @@ impl TestReader {
     #[must_use]
     pub fn finish(mut self) -> OutputRead {
         let streams = [(&mut self.stdout, OutputStream::Stdout), (&mut self.stderr, OutputStream::Stderr)];
-        for (lines, stream) in streams {
-            lines.finish(&mut |line| {
-                self.build.line(line);
-                give(&mut self.readers, stream, line);
-            });
+        for (of_stream, stream) in streams {
+            of_stream.finish(stream, &mut self.readers, &mut self.build);
         }
         let mut found: Vec<FormatTests> = Vec::new();
         for (registered, reader) in READERS.iter().zip(self.readers) {
@@ -260,14 +291,39 @@ impl TestReader {
     }
 }
 
-/// Gives a line to the reader that owns it, else to all.
-fn give(readers: &mut [Box<dyn FormatReader>], stream: OutputStream, line: &str) {
-    if let Some(owner) = readers.iter_mut().find(|reader| reader.owns_line(stream)) {
-        return owner.line(stream, line);
+impl StreamLines {
+    /// Whether no reader makes anything of this line. A flood of short lines so costs little.
+    fn skips(&self, line: &[u8]) -> bool {
+        self.lines.is_empty() && !self.hears_every && is_mere_word(line)
     }
-    for reader in readers {
-        reader.line(stream, line);
+
+    /// Gives the line that is there to the reader that owns it, else to all.
+    fn finish(&mut self, stream: OutputStream, readers: &mut [Box<dyn FormatReader>], build: &mut BuildErrors) {
+        let Self { lines, owner, hears_every } = self;
+        lines.finish(&mut |line| {
+            build.line(line);
+            match owner.and_then(|owner| readers.get_mut(owner)) {
+                Some(owner) => owner.line(stream, line),
+                None => readers.iter_mut().for_each(|reader| reader.line(stream, line)),
+            }
+            *owner = None;
+            *hears_every = false;
+            for (at, reader) in readers.iter().enumerate() {
+                let attention = reader.attention(stream);
+                *hears_every |= attention.hears_every;
+                if attention.owns && owner.is_none() {
+                    *owner = Some(at);
+                }
+            }
+        });
     }
+}
+
+/// Letters and digits only, or nothing; and not one of the words by which a format says how a test or a run ended.
+fn is_mere_word(line: &[u8]) -> bool {
+    line.len() <= WORD_BYTES_MAX
+        && line.iter().all(u8::is_ascii_alphanumeric)
+        && !matches!(line, b"ok" | b"OK" | b"FAILED" | b"ignored")
 }
 
 /// The tests of an output that is there as a whole.

@@ -317,3 +317,20 @@ fn no_bytes_make_it_panic_and_every_answer_can_be_kept() {
         assert!(test_output::excerpt(&stdout, &stderr, most).len() <= most);
     }
 }
+
+#[test]
+fn words_between_the_lines_of_a_report_mean_the_same_however_the_bytes_are_cut() {
+    for name in RECORDED {
+        let (stdout, stderr) = recorded(name);
+        let with_words = |bytes: &[u8]| -> Vec<u8> {
+            let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+            lines.flat_map(|line| [line, b"x\n", b"\n", b"ok\n", b"12\n"].concat()).collect()
+        };
+        let (stdout, stderr) = (with_words(&stdout), with_words(&stderr));
+        // A line that comes in pieces is read by every format; one that comes whole may be skipped.
+        let mut pieces = TestReader::default();
+        stdout.chunks(1).for_each(|byte| pieces.push(OutputStream::Stdout, byte));
+        stderr.chunks(1).for_each(|byte| pieces.push(OutputStream::Stderr, byte));
+        assert_eq!(test_output::read(&stdout, &stderr), pieces.end(), "{name}");
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::permission::{ToolCall, Tools, is_allowing};
 use super::{at, choose, list_at, text_at, trouble};
 use crate::agent::adapter::Begin;
-use crate::agent::json::{EventReader, JsonLines, LineCounts, LineKind, micros, number};
+use crate::agent::json::{EventReader, JsonLines, LineCounts, LineKind, may_be_object, micros, number};
 use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::provider::reset;
 use crate::agent::provider::wording::Vendor;
@@ -112,6 +112,9 @@ impl EventReader for AcpReader {
     const ENDS: &'static [&'static str] = &["{\"dir\":\"end\""];
 
     fn line(&mut self, line: &[u8], live: &mut Vec<Live>) -> LineKind {
+        if !may_be_object(line) {
+            return LineKind::Malformed;
+        }
         let Ok(read) = serde_json::from_slice::<Line<'_>>(line) else { return LineKind::Malformed };
         let message = read.msg.map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap_or_default());
         match (read.dir, message) {

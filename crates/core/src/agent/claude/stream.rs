@@ -12,7 +12,7 @@ use super::lines::{
 };
 use super::result::{self, ResultLine};
 use crate::agent::adapter::Begin;
-use crate::agent::json::{EventReader, LineCounts, LineKind};
+use crate::agent::json::{EventReader, LineCounts, LineKind, may_be_object};
 use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::provider::reset;
 use crate::agent::provider::wording::{ProviderError, Vendor};
@@ -324,6 +324,9 @@ impl EventReader for ClaudeStream {
         {
             let kinds = events.iter().map(|event| self.line(event.get().as_bytes(), live));
             return kinds.fold(LineKind::Known, LineKind::worse);
+        }
+        if !may_be_object(line) {
+            return LineKind::Malformed;
         }
         kind_anywhere(line).map_or(LineKind::Malformed, |kind| self.take(&kind, line, live))
     }

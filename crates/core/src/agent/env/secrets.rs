@@ -27,6 +27,8 @@ type Hidden = (Vec<u8>, Arc<str>);
 pub struct Secrets {
     /// What to look for by its first byte, the longest first, and what stands in its place.
     by_first: BTreeMap<u8, Vec<Hidden>>,
+    /// The first bytes, a bit for each: most bytes of a stream are none.
+    firsts: [u64; 4],
     names: Vec<String>,
 }
 
@@ -62,6 +64,9 @@ impl Secrets {
         }
         for (pattern, instead) in patterns {
             if let Some(first) = pattern.first() {
+                if let Some(bits) = secrets.firsts.get_mut(usize::from(first >> 6)) {
+                    *bits |= 1 << (first & 63);
+                }
                 secrets.by_first.entry(*first).or_default().push((pattern, instead));
             }
         }
@@ -98,11 +103,19 @@ impl Secrets {
         if out == bytes { Cow::Borrowed(bytes) } else { Cow::Owned(out) }
     }
 
+    /// Whether something to look for begins with this byte.
+    fn is_first(&self, byte: u8) -> bool {
+        self.firsts.get(usize::from(byte >> 6)).is_some_and(|bits| bits >> (byte & 63) & 1 == 1)
+    }
+
     /// Writes what is decided to `out` and gives back the rest, which could be the beginning of a secret.
     fn take_out<'a>(&self, bytes: &'a [u8], last: bool, out: &mut Vec<u8>) -> &'a [u8] {
         let (mut rest, mut plain) = (bytes, 0);
         loop {
             let here = rest.get(plain..).unwrap_or_default();
+            let skipped = here.iter().position(|byte| self.is_first(*byte)).unwrap_or(here.len());
+            plain += skipped;
+            let here = here.get(skipped..).unwrap_or_default();
             let Some(patterns) = here.first().map(|first| self.by_first.get(first)) else { break };
             match patterns.map_or(Found::Nothing, |patterns| find(patterns, here, last)) {
                 Found::Nothing => plain += 1,
