@@ -18,7 +18,7 @@ use crate::workspace_root;
 use screen::Screen;
 
 /// The size of the terminal.
-const COLUMNS: usize = 96;
+const COLUMNS: usize = 108;
 /// Enough for all that the demo prints.
 const ROWS: usize = 60;
 /// Where the advice for one's own project begins: the picture ends before it.

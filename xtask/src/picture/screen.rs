@@ -113,7 +113,7 @@ impl Screen {
             0 => self.look = Look::default(),
             1 => self.look.bold = true,
             2 => self.look.dim = true,
-            22 => (self.look.bold, self.look.dim) = (false, false),
+            22 => self.look = Look { bold: false, dim: false, ..self.look },
             31..=37 => self.look.colour = number - 30,
             91..=97 => self.look.colour = number - 90,
             39 => self.look.colour = 0,
