@@ -1,5 +1,4 @@
 //! Says from what the program is built: commit, profile and target. It reads files only, and no path gets into it.
-#![expect(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};

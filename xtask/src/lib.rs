@@ -5,15 +5,19 @@
 //! - [`tags`], [`ledger`]: which test meets which requirement, and the table that shows it
 //! - [`bench`]: what the harness itself costs, against its limits
 //! - [`cheats`]: cheating agents and honest ones, played against the built program
+//! - [`deb`]: a Debian package
+//! - [`picture`]: the picture in README
 //! - [`projects`]: honest work in the kinds of projects that people have
 //! - [`manifest`], [`markdown`], [`tokens`]: reading `Cargo.toml`, documents and Rust code
 
 pub mod bench;
 pub mod cheats;
+pub mod deb;
 pub mod finding;
 pub mod ledger;
 pub mod manifest;
 pub mod markdown;
+pub mod picture;
 pub mod projects;
 pub mod rules;
 pub mod tags;

@@ -2,11 +2,14 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore speaks to the one who runs it")]
 
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use loop_core::settings::reference;
-use xtask::{Finding, Tree, bench, cheats, ledger, markdown, projects, rules, tags, tidy, workspace_root};
+use xtask::{
+    Finding, Tree, bench, cheats, deb, ledger, markdown, picture, projects, rules, tags, tidy, workspace_root,
+};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -25,6 +28,10 @@ Commands:
                    --loop PATH
   projects         honest work in ten kinds of projects, judged as by default, then `loop verify` (docs/projects.md)
                    --only NAME, --verify N, --user NUMBER, --build N, --limit SECONDS, --json, --list, --keep,
+                   --loop PATH
+  deb              a Debian package with programs, manual and completions, in target/debian
+                   --profile release|debug, --output DIR, --no-build
+  picture          write docs/picture/demo.svg: the screen of `loop demo`
                    --loop PATH
 ";
 
@@ -53,12 +60,24 @@ fn run() -> Result<ExitCode> {
         ["bench", words @ ..] => run_bench(words),
         ["cheats", words @ ..] => run_cheats(words),
         ["projects", words @ ..] => run_projects(words),
+        ["deb", words @ ..] => {
+            println!("{}", deb::run(&deb::DebOptions::read(words)?)?.display());
+            Ok(ExitCode::SUCCESS)
+        }
+        ["picture"] => write_picture(None),
+        ["picture", "--loop", program] => write_picture(Some(Path::new(program))),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }
         _ => bail!("no such command: `{}`\n\n{USAGE}", words.join(" ")),
     }
+}
+
+fn write_picture(program: Option<&Path>) -> Result<ExitCode> {
+    let place = picture::place();
+    fs::write(&place, picture::run(program)?).with_context(|| format!("cannot write {}", place.display()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run_bench(words: &[&str]) -> Result<ExitCode> {

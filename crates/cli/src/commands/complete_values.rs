@@ -61,11 +61,14 @@ impl Values {
     pub(super) fn of_setting(name: &str) -> Fitting {
         let Some(key) = catalogue().find(|key| key.name == name) else { return Fitting::default() };
         let words = |words: &[&str]| Fitting::of(words.iter().map(|word| ((*word).to_owned(), String::new())));
-        match key.kind {
-            _ if key == keys::agent() => agents(),
-            Kind::Choice(choices) => words(choices),
-            Kind::Switch => words(&["true", "false"]),
-            _ => Fitting::default(),
+        if key == keys::agent() {
+            agents()
+        } else if let Kind::Choice(choices) = key.kind {
+            words(choices)
+        } else if key.kind == Kind::Switch {
+            words(&["true", "false"])
+        } else {
+            Fitting::default()
         }
     }
 

@@ -51,18 +51,21 @@ fn shell(said: Option<&str>) -> Result<Shell, CommandError> {
     })
 }
 
+/// Scripts that ask the program at each Tab.
+const SCRIPTS: [(Shell, &str); 3] = [
+    (Shell::Bash, include_str!("completions/loop.bash")),
+    (Shell::Zsh, include_str!("completions/loop.zsh")),
+    (Shell::Fish, include_str!("completions/loop.fish")),
+];
+
 /// The script of a shell. Where a shell is not one of the three, it knows only commands and flags.
 fn script(shell: Shell) -> String {
-    match shell {
-        Shell::Bash => include_str!("completions/loop.bash").to_owned(),
-        Shell::Zsh => include_str!("completions/loop.zsh").to_owned(),
-        Shell::Fish => include_str!("completions/loop.fish").to_owned(),
-        shell => {
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "loop", &mut text);
-            String::from_utf8_lossy(&text).into_owned()
-        }
+    if let Some((_, script)) = SCRIPTS.iter().find(|(known, _)| *known == shell) {
+        return (*script).to_owned();
     }
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "loop", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Whether an earlier version of us wrote a file.
@@ -78,28 +81,25 @@ struct ScriptPlace {
 
 fn place(shell: Shell) -> Result<ScriptPlace, CommandError> {
     let data = || own_place::folder("XDG_DATA_HOME", ".local/share");
-    match shell {
-        Shell::Bash => {
-            let own = own_place::absolute("BASH_COMPLETION_USER_DIR");
-            let folder = own.map_or_else(|| data().map(|data| data.join("bash-completion")), Ok)?;
-            let then = "A new bash reads it, where the package bash-completion is installed. If not, add this to ~/.bashrc:\n  \
-                        source <(loop completions bash)";
-            Ok(ScriptPlace { path: folder.join("completions/loop"), then: then.to_owned() })
-        }
-        Shell::Zsh => {
-            let folder = data()?.join("zsh/site-functions");
-            let then = format!(
-                "A new zsh reads it, if this stands in ~/.zshrc before compinit:\n  fpath=({} $fpath)",
-                loop_core::agent::shell_words::quoted(&folder.display().to_string())
-            );
-            Ok(ScriptPlace { path: folder.join("_loop"), then })
-        }
-        Shell::Fish => {
-            let folder = own_place::folder("XDG_CONFIG_HOME", ".config")?.join("fish/completions");
-            Ok(ScriptPlace { path: folder.join("loop.fish"), then: "A new fish reads it.".to_owned() })
-        }
-        other => Err(CommandError::new(Kind::Wrong, format!("completions for {other} are not installed by loop"))
-            .because("this shell has no folder for completions of a user's own")
-            .hint(format!("print them and put them where you want: loop completions {other}"))),
+    if shell == Shell::Bash {
+        let own = own_place::absolute("BASH_COMPLETION_USER_DIR");
+        let folder = own.map_or_else(|| data().map(|data| data.join("bash-completion")), Ok)?;
+        let then = "A new bash reads it, where the package bash-completion is installed. If not, add this to ~/.bashrc:\n  \
+                    source <(loop completions bash)";
+        return Ok(ScriptPlace { path: folder.join("completions/loop"), then: then.to_owned() });
     }
+    if shell == Shell::Zsh {
+        let folder = data()?.join("zsh/site-functions");
+        let quoted = loop_core::agent::shell_words::quoted(&folder.display().to_string());
+        let then =
+            format!("A new zsh reads it, if this stands in ~/.zshrc before compinit:\n  fpath=({quoted} $fpath)");
+        return Ok(ScriptPlace { path: folder.join("_loop"), then });
+    }
+    if shell == Shell::Fish {
+        let folder = own_place::folder("XDG_CONFIG_HOME", ".config")?.join("fish/completions");
+        return Ok(ScriptPlace { path: folder.join("loop.fish"), then: "A new fish reads it.".to_owned() });
+    }
+    Err(CommandError::new(Kind::Wrong, format!("completions for {shell} are not installed by loop"))
+        .because("this shell has no folder for completions of a user's own")
+        .hint(format!("print them and put them where you want: loop completions {shell}")))
 }

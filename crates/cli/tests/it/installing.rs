@@ -25,7 +25,7 @@ fn ids_and_checkpoints_are_completed_and_those_of_this_folder_come_first() {
     user.run(&[&words[..], &["-C", other.to_str().unwrap()]].concat()).expect_code(0);
     let ids = offered(&user, &["history", ""]);
     assert_eq!((ids.len(), ids[0].as_str(), &ids[1]), (3, "none", &id), "{ids:?}");
-    assert_eq!(offered(&user, &["rm", &ids[2], &id[..3]])[1..], [id.clone()]);
+    assert_eq!(offered(&user, &["rm", &ids[2], &id[..3]])[1..], [id.as_str()]);
     let of_loop = offered(&user, &["rollback", &id, ""]);
     for name in ["initial", "1", "2", "before-refactor"] {
         assert!(of_loop.iter().any(|word| word == name), "{name}: {of_loop:?}");

@@ -260,9 +260,9 @@ fn takes_the_newest(line: &str) -> bool {
     let of_one = [
         "resume", "watch", "history", "diff", "rollback", "accept", "inject", "set", "pause", "cancel", "stop", "reset",
     ];
-    let is_list = line.starts_with("loop checkpoint list");
-    let is_alone = matches!(words[..], ["loop", "verify" | "proof" | "checkpoint"]);
-    words.contains(&"@") || is_list || is_alone || words.get(1).is_some_and(|verb| of_one.contains(verb))
+    let is_checkpoint = words.get(1) == Some(&"checkpoint") && words.get(2) != Some(&"gc");
+    let is_alone = matches!(words[..], ["loop", "verify" | "proof"]);
+    words.contains(&"@") || is_checkpoint || is_alone || words.get(1).is_some_and(|verb| of_one.contains(verb))
 }
 
 /// Why a line of a page is not accepted; none where it is.
