@@ -167,7 +167,7 @@ mod tests {
         let secrets = Secrets::new([("MY_TOKEN".to_owned(), b"value-of-mine".to_vec())]).0;
         Redaction {
             secrets,
-            folders: vec![("/home/ann/shop".into(), "<workspace>".into()), ("/home/ann".into(), "~".into())],
+            folders: vec![("/people/ann/shop".into(), "<workspace>".into()), ("/people/ann".into(), "~".into())],
             names: vec![("ann".into(), "<user>".into())],
             private: vec!["agent_env".into()],
         }
@@ -185,7 +185,7 @@ mod tests {
             ("psql postgres://me:hunter2@db/test", "psql [removed]"),
             ("Bearer abcdef0123", "Bearer [removed]"),
             ("run --token abcd1234", LINE_REMOVED),
-            ("in /home/ann/shop/a.rs by ann, not annual", "in <workspace>/a.rs by <user>, not annual"),
+            ("in /people/ann/shop/a.rs by ann, not annual", "in <workspace>/a.rs by <user>, not annual"),
             ("cargo test --workspace", "cargo test --workspace"),
         ] {
             assert_eq!(redaction().text(line), format!("{wanted}\n"), "{line}");
@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn a_line_of_json_stays_json() {
-        let line = r#"{"goal":"use API_TOKEN=hunter22 in /home/ann","password":"x1y2","tokens":5,"max_tokens":"100"}"#;
+        let line =
+            r#"{"goal":"use API_TOKEN=hunter22 in /people/ann","password":"x1y2","tokens":5,"max_tokens":"100"}"#;
         let wanted = r#"{"goal":"use [removed] in ~","max_tokens":"100","password":"[removed]","tokens":5}"#;
         assert_eq!(redaction().text(line), format!("{wanted}\n"));
     }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::doctor::{mode_in_force, own_values};
 use crate::context::{Context, Done, files_error};
 use crate::render::error::{CommandError, Kind};
-use crate::render::table::table;
+use crate::render::table::table_on_screen;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -123,7 +123,7 @@ fn overview(context: &Context, rows: &[Row]) -> String {
             vec![row.agent.name().to_owned(), version(row), tried(row), signed_in(row), place]
         })
         .collect();
-    let mut text = table(&["AGENT", "VERSION", "TRIED WITH", "SIGNED IN", "WHERE"], &lines);
+    let mut text = table_on_screen(&["AGENT", "VERSION", "TRIED WITH", "SIGNED IN", "WHERE"], &lines);
     text.push('\n');
     for (row, why) in rows.iter().filter_map(|row| Some((row, row.version.as_ref()?.as_ref().err()?))) {
         text.push_str(&format!("{}: {why}\n", row.agent.name()));

@@ -35,6 +35,9 @@ pub(crate) struct BugArgs {
     json: bool,
 }
 
+/// Fields of the journal and of the status that quote what an agent or a gate wrote.
+const OF_OUTPUTS: [&str; 6] = ["excerpt", "last_text", "signature", "error", "said", "question"];
+
 /// A part of the file.
 struct BugPart {
     name: &'static str,
@@ -50,7 +53,10 @@ struct BugLoop {
 pub(crate) fn run(context: &Context, args: &BugArgs) -> Done {
     let found = which(context, args)?;
     let state = found.as_ref().and_then(|found| found.state.as_ref());
-    let redaction = bug_report::redaction(&context.home, state);
+    let mut redaction = bug_report::redaction(&context.home, state);
+    if !args.with_output {
+        redaction.private.extend(OF_OUTPUTS.map(str::to_owned));
+    }
     let (parts, left) = parts(context, args, found.as_ref());
     let name = found.as_ref().map_or("machine".to_owned(), |found| found.folder.id.to_string());
     let output = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("loop-bug-{name}.txt")));

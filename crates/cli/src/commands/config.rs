@@ -12,7 +12,7 @@ use loop_host::settings_files::{self, USER_FILE, USER_YAML, gather};
 
 use crate::context::{Context, Done, files_error, settings_error};
 use crate::render::error::{CommandError, Kind};
-use crate::render::table::table;
+use crate::render::table::table_on_screen;
 
 /// Show, get, set and check settings
 #[derive(Debug, Args)]
@@ -71,7 +71,7 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
                 vec![key.name.to_owned(), text::escaped_head(value, 60), text::escaped(&origin)]
             };
             let rows: Vec<Vec<String>> = catalogue().map(row).collect();
-            context.printer.answer(&table(&["KEY", "VALUE", "FROM"], &rows));
+            context.printer.answer(&table_on_screen(&["KEY", "VALUE", "FROM"], &rows));
             // Their names and commands are not shown: an agent can give this command, too.
             match hidden_count(context)? {
                 0 => {}

@@ -4,7 +4,7 @@ use loop_core::view::Row;
 use loop_host::agents::first_installed;
 use loop_host::run_folder;
 
-use super::status::{lately, rows, rows_table};
+use super::status::{lately, rows, task_table};
 use crate::context::{Context, Done, runs_error};
 use crate::render::summary;
 
@@ -18,7 +18,7 @@ pub(crate) fn run(context: &Context) -> Done {
         let some = &shown[..shown.len().min(ROWS_MAX)];
         let more = shown.len() - some.len();
         let rest = if more > 0 { format!("and {more} more: loop list\n") } else { String::new() };
-        context.printer.answer(&format!("{}{rest}\n", rows_table(some)));
+        context.printer.answer(&format!("{}{rest}\n", task_table(some)));
     }
     let some = &shown[..shown.len().min(ROWS_MAX)];
     context.printer.answer(&next(context, some, any));

@@ -17,7 +17,7 @@ use crate::here::Wanted;
 use crate::render::diff;
 use crate::render::error::CommandError;
 use crate::render::printer::{Loudness, Paint, Printer};
-use crate::render::table::table;
+use crate::render::table::table_on_screen;
 
 /// How much of a prompt or an answer is shown.
 const SHOWN_BYTES_MAX: u64 = 64 * 1024;
@@ -90,7 +90,7 @@ fn events_text(events: &Events) -> String {
         let (at, name) = (event.at.clone(), event.event.name().to_owned());
         vec![at, name, event.loop_count.to_string(), or_not(&event.status), or_not(&event.error)]
     });
-    let session = table(&["TIME", "SESSION", "LOOPS", "STATUS", "ERROR"], &session.collect::<Vec<_>>());
+    let session = table_on_screen(&["TIME", "SESSION", "LOOPS", "STATUS", "ERROR"], &session.collect::<Vec<_>>());
     if events.circuit.is_empty() {
         return format!("{session}\nthe breaker has not changed\n");
     }
@@ -102,7 +102,7 @@ fn events_text(events: &Events) -> String {
         row
     });
     let names = ["TIME", "BREAKER", "REASON", "NO PROGRESS", "SAME ERROR", "TESTS ONLY", "DONE CLAIMS"];
-    format!("{session}\n{}", table(&names, &circuit.collect::<Vec<_>>()))
+    format!("{session}\n{}", table_on_screen(&names, &circuit.collect::<Vec<_>>()))
 }
 
 /// The table of a run, for other commands.
@@ -129,17 +129,44 @@ fn table_text(history: &History, printer: Printer) -> String {
         text.push_str(if history.is_over() { "no iteration was needed\n" } else { "no iteration has begun yet\n" });
         return text;
     }
-    let has_cost = history.iterations.iter().any(|row| row.usage.cost_usd.is_some());
-    let rows: Vec<Vec<String>> = history.iterations.iter().map(|one| row(one, has_cost)).collect();
-    let mut head = vec!["ITER", "CHECKPOINT", "PROMISE", "DURATION", "CHANGES"];
-    head.extend(has_cost.then_some("COST"));
+    let all = &history.iterations;
+    let columns = OptionalColumns {
+        gates: all.iter().any(|row| row.gates.len() > 1),
+        tests: all.iter().any(|row| row.tests.is_some()),
+        cost: all.iter().any(|row| row.usage.cost_usd.is_some()),
+    };
+    let rows: Vec<Vec<String>> = all.iter().map(|one| row(one, columns)).collect();
+    let mut head = vec!["ITER", "CHECKPOINT", "PROMISE"];
+    head.extend(columns.gates.then_some("GATES"));
+    head.extend(columns.tests.then_some("TESTS"));
+    head.extend(["DURATION", "CHANGES"]);
+    head.extend(columns.cost.then_some("COST"));
     head.push("OUTCOME");
-    let table = table(&head, &rows);
+    let table = table_on_screen(&head, &rows);
     text.push_str(&table.replace("PASS ✓", &printer.paint(Paint::Good, "PASS ✓")));
     text
 }
 
-fn row(row: &IterationRow, has_cost: bool) -> Vec<String> {
+/// Columns that are there only where they say something.
+#[derive(Debug, Clone, Copy)]
+struct OptionalColumns {
+    gates: bool,
+    tests: bool,
+    cost: bool,
+}
+
+/// `1/3 (lint, unit)`: how many gates pass, and those that do not.
+fn gates_words(row: &IterationRow) -> String {
+    if row.gates.is_empty() {
+        return "-".to_owned();
+    }
+    let red: Vec<&str> =
+        row.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).map(|gate| gate.name.as_str()).collect();
+    let count = format!("{}/{}", row.gates.len() - red.len(), row.gates.len());
+    if red.is_empty() { count } else { format!("{count} ({})", text::one_line(&red.join(", "), 60)) }
+}
+
+fn row(row: &IterationRow, columns: OptionalColumns) -> Vec<String> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -160,11 +187,13 @@ fn row(row: &IterationRow, has_cost: bool) -> Vec<String> {
         row.iteration.to_string(),
         row.checkpoint.clone().unwrap_or_else(|| "-".to_owned()),
         promise(row.promise).to_owned(),
-        duration,
-        changes(row),
     ];
+    cells.extend(columns.gates.then(|| gates_words(row)));
+    let tests = row.tests.map_or_else(|| "-".to_owned(), |tests| format!("{}/{}", tests.passed, tests.ran()));
+    cells.extend(columns.tests.then_some(tests));
+    cells.extend([duration, changes(row)]);
     let cost = row.usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"));
-    cells.extend(has_cost.then_some(cost));
+    cells.extend(columns.cost.then_some(cost));
     cells.push(format!("{}{attempts}", row.outcome.name()));
     cells
 }

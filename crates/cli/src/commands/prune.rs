@@ -58,7 +58,9 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
     }
     let (mut removed, mut bytes) = (Vec::new(), 0);
     if let Some(age_ms) = age_ms {
-        (removed, bytes) = remove_old(context, args, age_ms)?;
+        let (gone, freed) = remove_old(context, args, age_ms)?;
+        removed = gone;
+        bytes = freed;
         if !args.json {
             let word = if args.dry_run { "would free" } else { "freed" };
             context.printer.answer(&format!("{}, {word} {}\n", loops(removed.len()), text::size(bytes)));

@@ -59,7 +59,7 @@ fn refuse_named(folder: &RunFolder, too: bool) -> Result<(), CommandError> {
     }
     Err(CommandError::new(Kind::Wrong, format!("loop {id} has checkpoints that you named: {}", named.join(", ")))
         .because("they would go with its records")
-        .hint(format!("loop rm {id} --checkpoints removes them too")))
+        .hint(format!("remove them too: loop rm {id} --checkpoints")))
 }
 
 pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {

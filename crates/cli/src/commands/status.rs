@@ -21,7 +21,7 @@ use crate::render::error::{CommandError, Kind};
 use crate::render::printer::{Printer, stdout_is_terminal, text_width, width};
 use crate::render::summary;
 use crate::render::table::{ShrinkingColumn, cut, table_within};
-use crate::render::wrap::labelled;
+use crate::render::wrap::{cut_at_word, labelled};
 use crate::render::{hidden, moment, now, sentences};
 
 /// What ended longer ago than this is not shown without an id.
@@ -363,6 +363,15 @@ pub(crate) fn rows(listed: Vec<Listed>) -> Vec<Row> {
 
 /// One line for each loop.
 pub(crate) fn rows_table(rows: &[Row]) -> String {
+    table_of(rows, "PROMISE", |row| loop_core::text::escaped_head(&row.promise, 32))
+}
+
+/// The same with the task in place of the promise: what a person remembers of a loop.
+pub(crate) fn task_table(rows: &[Row]) -> String {
+    table_of(rows, "TASK", |row| cut_at_word(&loop_core::text::escaped_head(&row.goal, 120), 44))
+}
+
+fn table_of(rows: &[Row], about: &'static str, cell: fn(&Row) -> String) -> String {
     let cells: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
@@ -372,16 +381,9 @@ pub(crate) fn rows_table(rows: &[Row]) -> String {
                 reason = "a duration is small and never below zero"
             )]
             let elapsed = time::spaced((row.elapsed_seconds * 1000.0) as u64 / 1000 * 1000);
-            vec![
-                row.id.clone(),
-                row.status_words(),
-                row.progress(),
-                loop_core::text::escaped_head(&row.promise, 32),
-                row.agent.clone(),
-                elapsed,
-            ]
+            vec![row.id.clone(), row.status_words(), row.progress(), cell(row), row.agent.clone(), elapsed]
         })
         .collect();
-    let head = ["LOOP-ID", "STATUS", "ITER", "PROMISE", "AGENT", "ELAPSED"];
+    let head = ["LOOP-ID", "STATUS", "ITER", about, "AGENT", "ELAPSED"];
     table_within(text_width(), &SHRINKING, &head, &cells)
 }

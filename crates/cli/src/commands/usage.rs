@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::list;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
-use crate::render::table::table;
+use crate::render::table::table_on_screen;
 
 /// The version of the JSON.
 const JSON_VERSION: u32 = 1;
@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, args: &UsageArgs) -> Done {
     if rows.len() > 1 {
         rows.push(cells("", "all", total));
     }
-    context.printer.answer(&table(&["DAY (UTC)", "AGENT", "CALLS", "TOKENS", "COST", "NOT REPORTED"], &rows));
+    context.printer.answer(&table_on_screen(&["DAY (UTC)", "AGENT", "CALLS", "TOKENS", "COST", "NOT REPORTED"], &rows));
     Ok(0)
 }
 

@@ -7,6 +7,7 @@ use loop_host::refusal::LaunchRefusal;
 pub use loop_host::refusal::RefusalKind as Kind;
 
 use super::printer::{Loudness, Printer};
+use super::wrap::hanging;
 
 /// An error with what to do about it.
 #[derive(Debug)]
@@ -70,9 +71,23 @@ impl CommandError {
     /// Shows it and says how the program ends.
     #[must_use]
     pub fn show(&self) -> ExitCode {
-        Printer::new(Loudness::Normal).error(&self.render());
+        let text = self.render();
+        let shown = match loop_host::terminal::columns(std::io::stderr()) {
+            Some(columns) => wrapped(&text, columns),
+            None => text,
+        };
+        Printer::new(Loudness::Normal).error(&shown);
         ExitCode::from(self.code())
     }
+}
+
+/// Long sentences between words. Hints stay as they are: their commands are copied.
+fn wrapped(text: &str, columns: usize) -> String {
+    let line = |line: &str| match line.starts_with("error: ") || line.starts_with("  because: ") {
+        true => hanging(line, 4, columns) + "\n",
+        false => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 fn is_setting(argument: &str) -> bool {

@@ -38,7 +38,42 @@ pub(crate) fn table_within(most: usize, shrinking: &[ShrinkingColumn], head: &[&
             *cell = cut(cell, room);
         }
     }
-    table(head, &rows)
+    match loop_host::terminal::columns(std::io::stdout()) {
+        Some(columns) => fitted(columns, head, &rows),
+        None => table(head, &rows),
+    }
+}
+
+/// A table that fits the terminal, where there is one: no row is wrapped.
+pub(crate) fn table_on_screen(head: &[&str], rows: &[Vec<String>]) -> String {
+    match loop_host::terminal::columns(std::io::stdout()) {
+        Some(columns) => fitted(columns, head, rows),
+        None => table(head, rows),
+    }
+}
+
+/// No column gets narrower than this, or than its head.
+const COLUMN_LEAST: usize = 6;
+
+/// A table of at most this width: the widest columns are cut first, and then whole rows.
+fn fitted(most: usize, head: &[&str], rows: &[Vec<String>]) -> String {
+    let mut rows = rows.to_vec();
+    let widest_of = |rows: &[Vec<String>], at: usize| {
+        rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max().unwrap_or(0)
+    };
+    loop {
+        let whole = table(head, &rows).lines().map(UnicodeWidthStr::width).max().unwrap_or(0);
+        let Some(over) = whole.checked_sub(most).filter(|over| *over > 0) else { break };
+        // The first column has what is typed again: an id or a name.
+        let columns = head.iter().enumerate().skip(1).map(|(at, name)| {
+            let widest = widest_of(&rows, at);
+            (widest.saturating_sub(name.width().max(COLUMN_LEAST)), at, widest)
+        });
+        let Some((room, at, widest)) = columns.max().filter(|(room, _, _)| *room > 0) else { break };
+        let next = widest - over.min(room.div_ceil(2));
+        rows.iter_mut().filter_map(|row| row.get_mut(at)).for_each(|cell| *cell = cut(cell, next));
+    }
+    table(head, &rows).lines().map(|line| cut(line, most) + "\n").collect()
 }
 
 /// A cell of at most this width; an ellipsis says that something is left out.
@@ -68,7 +103,19 @@ fn line<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>, widths: &[u
 
 #[cfg(test)]
 mod tests {
-    use super::{ShrinkingColumn, table_within};
+    use super::{ShrinkingColumn, fitted, table_within};
+
+    #[test]
+    fn a_table_fits_any_width() {
+        let rows = [vec!["1".to_owned(), "a".repeat(30), "b".repeat(20), "end".to_owned()]];
+        let head = ["N", "LONG", "OTHER", "LAST"];
+        for most in [80, 60, 40, 20, 10] {
+            let text = fitted(most, &head, &rows);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(most), "{most}: {text}");
+        }
+        assert!(fitted(40, &head, &rows).ends_with("  end\n"), "the last column is still there");
+    }
 
     #[test]
     fn columns_are_cut_in_their_order_until_the_rows_fit() {

@@ -79,6 +79,14 @@ fn a_history_has_its_documented_shape() {
               "before": "initial",
               "not_by_the_agent": null,
               "promise": "fail",
+              "gates": [
+                {
+                  "name": "promise",
+                  "required": true,
+                  "verdict": "fail"
+                }
+              ],
+              "tests": null,
               "duration_seconds": $SECONDS,
               "changes": {
                 "files": 0,

@@ -73,6 +73,7 @@ fn project() -> TestEnv {
     user.write("work/task.md", "do it\n");
     user.write("work/notes.md", "look at a.txt\n");
     user.write("work/my-agent.sh", "echo x >> log\n");
+    user.write("home/.gitconfig", "[user]\nname = Ann\nemail = ann@example.org\n");
     let mut git = Command::new("git");
     user.apply_env(&mut git);
     assert!(git.args(["init", "-q"]).status().unwrap().success());
@@ -86,6 +87,126 @@ struct End {
     name: &'static str,
     words: &'static [&'static str],
     code: i32,
+}
+
+/// How a loop is ended from outside, while its agent works.
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    Signal(&'static str),
+    Command(&'static [&'static str]),
+}
+
+/// Ends that a person, a signal or a lost process makes.
+const ENDED_FROM_OUTSIDE: [(&str, Ending); 6] = [
+    ("stopped now", Ending::Signal("TERM")),
+    ("a closed terminal", Ending::Signal("HUP")),
+    ("killed", Ending::Signal("KILL")),
+    ("cancelled", Ending::Command(&["cancel"])),
+    ("cancelled and rolled back", Ending::Command(&["cancel", "--rollback"])),
+    ("stopped after the iteration", Ending::Command(&["stop"])),
+];
+
+/// A loop that was ended so, its id, and what it printed.
+fn ended_from_outside(ending: Ending) -> (TestEnv, String, String) {
+    let user = project();
+    let waits = "echo x >> log; touch began; while [ ! -e go ]; do sleep 0.02; done";
+    let running = user.begin(&["start", "do it", "-p", "make test", "--agent-cmd", waits, "-n", "2"]);
+    user.wait_for_file("work/began");
+    let id = user.id();
+    match ending {
+        Ending::Signal(name) => running.signal(name),
+        Ending::Command(words) => {
+            user.run(&[words, &[id.as_str()]].concat()).expect_code(0);
+            user.write("work/go", "");
+        }
+    }
+    let ran = running.end();
+    (user, id, format!("{}{}", ran.out(), ran.err()))
+}
+
+fn check_outside_end((name, ending): &(&str, Ending)) -> (usize, Vec<String>) {
+    let (first, id, mut text) = ended_from_outside(*ending);
+    first.write("work/go", "");
+    let looks: [&[&str]; 5] = [&["status", &id], &["history", &id], &[], &["list"], &["report", &id]];
+    looks.iter().for_each(|words| text.push_str(&first.run(words).expect_code(0).out()));
+    let lines: Vec<String> = printed(&text).iter().map(|line| line.replace(&id, "$ID")).collect();
+    let wrong = lines.iter().filter_map(|line| {
+        let (user, id, _) = ended_from_outside(*ending);
+        user.write("work/go", "");
+        let (code, said) = execute(&user, &filled(line).replace("$ID", &id));
+        (![0, 1, 2].contains(&code)).then(|| format!("{name}: {line}: exit {code}\n{said}"))
+    });
+    (lines.len(), wrong.collect())
+}
+
+#[test]
+fn every_line_that_a_loop_prints_that_was_ended_from_outside_is_accepted() {
+    let checked = for_all(&ENDED_FROM_OUTSIDE, check_outside_end);
+    let wrong: Vec<String> = checked.iter().flat_map(|(_, wrong)| wrong.clone()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let count: usize = checked.iter().map(|(count, _)| count).sum();
+    assert!(count >= 12, "only {count} lines were found: the search is broken");
+}
+
+/// A situation in which a command is refused with a hint: the end of a loop, what is done to it, and the command.
+struct Refused {
+    end: &'static str,
+    before: &'static [&'static [&'static str]],
+    script: &'static str,
+    words: &'static [&'static str],
+}
+
+const REFUSED: [Refused; 16] = [
+    Refused { end: "verified", before: &[], script: "", words: &["accept", "$ID"] },
+    Refused { end: "verified", before: &[], script: "", words: &["inject", "$ID", "a text"] },
+    Refused { end: "verified", before: &[], script: "", words: &["set", "$ID", "max_iterations=3"] },
+    Refused { end: "verified", before: &[], script: "", words: &["resume", "$ID"] },
+    Refused { end: "verified", before: &[], script: "", words: &["pause", "$ID"] },
+    Refused { end: "verified", before: &[], script: "", words: &["rollback", "$ID", "99"] },
+    Refused { end: "verified", before: &[], script: "", words: &["history", "$ID", "--diff", "x"] },
+    Refused { end: "verified", before: &[], script: "echo more >> done.txt", words: &["commit", "$ID"] },
+    Refused { end: "verified", before: &[&["checkpoint", "$ID", "mine"]], script: "", words: &["rm", "$ID"] },
+    Refused { end: "verified", before: &[&["checkpoint", "$ID", "a"]], script: "", words: &["checkpoint", "$ID", "a"] },
+    Refused { end: "verified", before: &[], script: "", words: &["checkpoint", "rm", "$ID", "initial"] },
+    Refused { end: "passed, but", before: &[], script: "", words: &["commit", "$ID"] },
+    Refused { end: "passed, but", before: &[], script: "", words: &["proof", "$ID"] },
+    Refused { end: "iterations", before: &[], script: "", words: &["commit", "$ID"] },
+    Refused { end: "iterations", before: &[], script: "", words: &["proof", "$ID"] },
+    Refused { end: "iterations", before: &[], script: "", words: &["status", "zzzz"] },
+];
+
+/// The situation, the id of the loop, and what the refused command said.
+fn refused(case: &Refused) -> (TestEnv, String, String) {
+    let end = ENDS_OF_LOOPS.iter().find(|end| end.name == case.end).unwrap();
+    let (user, id, _) = ended(end);
+    let with_id = |words: &[&str]| words.iter().map(|word| word.replace("$ID", &id)).collect::<Vec<_>>();
+    case.before.iter().for_each(|words| drop(user.run(&with_id(words)).expect_code(0)));
+    loop_testkit::must(&user.work(), if case.script.is_empty() { "true" } else { case.script });
+    let said = user.run(&with_id(case.words));
+    assert!(![Some(0), Some(1)].contains(&said.code), "{:?} is not refused: {}", case.words, said.text());
+    let err = said.err();
+    (user, id, err)
+}
+
+#[test]
+fn every_line_in_the_hint_of_an_error_is_accepted_where_it_is_printed() {
+    let check = |case: &Refused| {
+        let (_, id, err) = refused(case);
+        let hints: String =
+            err.lines().filter_map(|line| Some(format!("{}\n", line.strip_prefix("hint: ")?))).collect();
+        let lines: Vec<String> = printed(&hints).iter().map(|line| line.replace(&id, "$ID")).collect();
+        let wrong = lines.iter().filter_map(|line| {
+            let (user, id, _) = refused(case);
+            let (code, said) = execute(&user, &filled(line).replace("$ID", &id));
+            (![0, 1, 2].contains(&code)).then(|| format!("{:?}: {line}: exit {code}\n{said}", case.words))
+        });
+        (lines.len(), wrong.collect::<Vec<String>>())
+    };
+    let checked = for_all(&REFUSED, check);
+    let wrong: Vec<String> = checked.iter().flat_map(|(_, wrong)| wrong.clone()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let count: usize = checked.iter().map(|(count, _)| count).sum();
+    assert!(count >= 12, "only {count} lines were found: the search is broken");
 }
 
 const ADDS: &str = "echo x >> log";
@@ -188,7 +309,7 @@ const NOT_EXECUTED: [(&str, &str); 9] = [
     ("loop reset --project shop", "needs the container profile's names; worker.rs executes it"),
 ];
 
-const PAGES: [&str; 17] = [
+const PAGES: [&str; 18] = [
     "README.md",
     "docs/guide/after-a-crash.md",
     "docs/guide/agents.md",
@@ -199,6 +320,7 @@ const PAGES: [&str; 17] = [
     "docs/guide/handing-over.md",
     "docs/guide/limits-and-stopping.md",
     "docs/guide/looking-back.md",
+    "docs/guide/overnight.md",
     "docs/guide/promises.md",
     "docs/guide/proof.md",
     "docs/guide/protecting.md",
@@ -236,7 +358,11 @@ fn loop_for(line: &str, user: &TestEnv) -> String {
     let three = "echo $LOOP_ITERATION >> log; [ $LOOP_ITERATION -lt 3 ] || touch done.txt";
     let words: &[&str] = if line.contains("accept") {
         &["-p", "make test", "--agent-cmd", three, "--strength", "require"]
-    } else if line.starts_with("loop verify") || line.starts_with("loop proof") || line.starts_with("loop rm") {
+    } else if line.starts_with("loop verify")
+        || line.starts_with("loop commit")
+        || line.starts_with("loop proof")
+        || line.starts_with("loop rm")
+    {
         &["-p", "make test", "--agent-cmd", three]
     } else if line.starts_with("loop reset") {
         &["-p", "make test", "--agent-cmd", "true"]

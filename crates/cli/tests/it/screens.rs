@@ -204,3 +204,48 @@ fn a_makefile_that_the_task_names_is_weaker_only_where_its_tests_lost_something(
     let less = with_makefile("test:\\n\\t@sh t.sh || false\\n");
     assert!(less.contains("weaker    Makefile: changed; it defines how tests are run"), "{less}");
 }
+
+#[test]
+fn history_says_which_gates_fail_and_how_many_tests_pass() {
+    // req: D-09
+    let user = user();
+    user.write("work/check.sh", CHECK);
+    user.write("work/list", "one 0\ntwo 1\n");
+    let more = ["--gate", "lint=test -e linted", "--gate", "style=true", "-n", "1"];
+    user.run(&start("echo x > a", "sh check.sh", &more)).expect_code(1);
+    let id = user.id();
+    let text = user.run(&["history", &id]).expect_code(0).out();
+    assert!(text.contains("ITER  CHECKPOINT  PROMISE  GATES                TESTS  DURATION  CHANGES"), "{text}");
+    assert!(text.contains("1     iter-001    FAIL     1/3 (promise, lint)  1/2    "), "{text}");
+    let row = &user.run(&["history", &id, "--json"]).expect_code(0).json()["iterations"][0];
+    assert_eq!(row["tests"], serde_json::json!({"passed": 1, "failed": 1, "skipped": 0}));
+    assert_eq!(row["gates"][1], serde_json::json!({"name": "lint", "required": true, "verdict": "fail"}));
+}
+
+#[test]
+fn tables_fit_a_terminal_of_any_width() {
+    let user = user();
+    let task = "a task with a long sentence that says what is to be done in this folder, and why";
+    let promise = "test -e a-file-with-a-long-name-that-is-never-made-by-anyone";
+    user.run(&["start", task, "-p", promise, "--agent-cmd", "echo x >> log", "-n", "2"]).expect_code(1);
+    let (id, program) = (user.id(), env!("CARGO_BIN_EXE_loop"));
+    let commands = ["status", "list", "history $ID", "checkpoint list $ID", "usage", "config show"];
+    for columns in [80, 60, 40] {
+        for command in commands {
+            let line = format!("stty cols {columns}; {program} {}", command.replace("$ID", &id));
+            let (ran, _) = user.on_a_terminal(&line);
+            let text = loop_core::text::clean(ran.expect_code(0).out().as_bytes());
+            let widest = text.lines().map(|line| line.trim_end().width()).max().unwrap_or(0);
+            assert!(widest <= columns, "{command} at {columns}: {widest}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn loop_alone_shows_the_task() {
+    let user = user();
+    user.run(&start("echo x >> log", "test -e never", &["-n", "1"])).expect_code(1);
+    let text = user.run::<&str>(&[]).expect_code(0).out();
+    assert!(text.starts_with("LOOP-ID  STATUS  ITER  TASK   AGENT   ELAPSED\n"), "{text}");
+    assert!(text.contains("  do it  custom  "), "{text}");
+}

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::certificate::TestCounts;
 use super::qualification::end_words;
 use super::restored::RestoredRow;
 use super::{JSON_VERSION, seconds};
@@ -92,6 +93,10 @@ pub struct IterationRow {
     pub not_by_the_agent: Option<Changes>,
     /// What the gates said together; null until they have a verdict.
     pub promise: Option<Verdict>,
+    /// What each gate said.
+    pub gates: Vec<GateVerdict>,
+    /// The tests that the required gates ran; null where none is known.
+    pub tests: Option<TestCounts>,
     /// How long agent and gates worked on it; null until something ended.
     pub duration_seconds: Option<f64>,
     /// What it changed, where that is measured.
@@ -116,6 +121,17 @@ pub struct IterationRow {
     pub malformed_lines: u32,
     /// Its attempts.
     pub attempts: Vec<AttemptRow>,
+}
+
+/// What one gate said about an iteration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GateVerdict {
+    /// Its name.
+    pub name: String,
+    /// Whether the end depends on it.
+    pub required: bool,
+    /// What it said.
+    pub verdict: Verdict,
 }
 
 /// What was used; null where it is not known.
@@ -365,6 +381,8 @@ impl History {
                 before: self.state.checkpoints.newest().map(str::to_owned),
                 not_by_the_agent: None,
                 promise: None,
+                gates: Vec::new(),
+                tests: None,
                 duration_seconds: None,
                 changes: None,
                 agent: self.state.agent_name().to_owned(),
@@ -386,6 +404,8 @@ impl History {
                 row.before = before;
             }
             row.promise = None;
+            row.gates.clear();
+            row.tests = None;
             row.duration_seconds = None;
             row.attempts.push(AttemptRow {
                 attempt,
@@ -547,7 +567,15 @@ impl History {
             self.baseline = Some(Baseline { promise: verdict, exit_code, duration_seconds: seconds(duration_ms) });
             return;
         }
+        let said = self.state.gates.iter().filter_map(|gate| {
+            let last = gate.last().filter(|last| last.point == point)?;
+            let name = gate.spec().name.clone();
+            Some(GateVerdict { name, required: gate.is_required(), verdict: last.verdict })
+        });
+        let (gates, tests) = (said.collect(), tests(&self.state, point));
         let Some(row) = self.iterations.last_mut() else { return };
+        row.gates = gates;
+        row.tests = tests;
         row.promise = Some(verdict);
         self.spent_ms = self.spent_ms.saturating_add(duration_ms);
         row.duration_seconds = Some(seconds(self.spent_ms));
@@ -558,6 +586,19 @@ impl History {
             Verdict::Unverifiable => last.unwrap_or(IterationOutcome::Unverifiable),
         };
     }
+}
+
+/// The tests that the required gates ran at this point, together.
+fn tests(state: &RunState, point: GatePoint) -> Option<TestCounts> {
+    let last = state.gates.required().filter_map(|gate| gate.last().filter(|last| last.point == point));
+    last.filter_map(|last| last.report.tests.as_ref()).fold(None, |sum: Option<TestCounts>, seen| {
+        let sum = sum.unwrap_or_default();
+        Some(TestCounts {
+            passed: sum.passed + seen.passed,
+            failed: sum.failed + seen.failed,
+            skipped: sum.skipped + seen.skipped,
+        })
+    })
 }
 
 impl Default for History {

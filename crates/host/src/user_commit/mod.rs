@@ -3,7 +3,7 @@
 //!
 //! | file | what it does | what it does not do |
 //! |---|---|---|
-//! | `git` | runs git with a time limit | run hooks that nobody allowed |
+//! | `git` | runs git with a time limit | run hooks that no person allowed |
 //! | `rules` | what the repository must be like | change anything |
 //! | `paths` | which paths are committed, and which are left out and why | read what is not in a checkpoint |
 //!
@@ -137,7 +137,7 @@ fn judged(run: &RunFolder, state: &RunState) -> Result<String, LaunchRefusal> {
         Some(Outcome::Verified | Outcome::Accepted | Outcome::Claimed) => {}
         Some(Outcome::PassedBut) => {
             return Err(not_done(run, "its gates pass, but something speaks against it")
-                .hint(format!("if you accept it: loop accept {id}, then: loop commit {id}")));
+                .hint(format!("if you accept it: loop accept {id} && loop commit {id}")));
         }
         Some(_) => return Err(not_done(run, "it ended without being done").hint(format!("loop status {id}"))),
         None => return Err(not_done(run, "it has no end yet").hint(format!("loop status {id}"))),

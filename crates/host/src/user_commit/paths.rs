@@ -113,7 +113,7 @@ fn check_as_judged(
     let run = &context.run;
     Err(LaunchRefusal::wrong(format!("loop {run} is not committed"))
         .because(format!("files are not as they were judged any more: {}", few(&other)))
-        .hint(format!("what was judged: loop rollback {run} {judged}, then: loop commit {run}"))
+        .hint(format!("what was judged: loop rollback {run} {judged} && loop commit {run}"))
         .hint("or commit by hand what is there now: git add -p"))
 }
 
