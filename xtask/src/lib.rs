@@ -6,6 +6,7 @@
 //! - [`bench`]: what the harness itself costs, against its limits
 //! - [`cheats`]: cheating agents and honest ones, played against the built program
 //! - [`projects`]: honest work in the kinds of projects that people have
+//! - [`mutants`]: the judging code changed in small ways, each of which a test must notice
 //! - [`manifest`], [`markdown`], [`tokens`]: reading `Cargo.toml`, documents and Rust code
 
 pub mod bench;
@@ -14,6 +15,7 @@ pub mod finding;
 pub mod ledger;
 pub mod manifest;
 pub mod markdown;
+pub mod mutants;
 pub mod projects;
 pub mod rules;
 pub mod tags;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use loop_core::settings::reference;
-use xtask::{Finding, Tree, bench, cheats, ledger, markdown, projects, rules, tags, tidy, workspace_root};
+use xtask::{Finding, Tree, bench, cheats, ledger, markdown, mutants, projects, rules, tags, tidy, workspace_root};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -26,6 +26,8 @@ Commands:
   projects         honest work in ten kinds of projects, judged as by default, then `loop verify` (docs/projects.md)
                    --only NAME, --verify N, --user NUMBER, --build N, --limit SECONDS, --json, --list, --keep,
                    --loop PATH
+  mutants          change the judging code in small ways; a test of core must fail each time (docs/mutants.md)
+                   --file GLOB, --diff FILE, --sample N, --seed N, --only ID, --again, --jobs N, --list, --json
 ";
 
 fn main() -> ExitCode {
@@ -53,6 +55,7 @@ fn run() -> Result<ExitCode> {
         ["bench", words @ ..] => run_bench(words),
         ["cheats", words @ ..] => run_cheats(words),
         ["projects", words @ ..] => run_projects(words),
+        ["mutants", words @ ..] => run_mutants(words),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -96,6 +99,23 @@ fn run_projects(words: &[&str]) -> Result<ExitCode> {
     let played = projects::run(&options, &|text| eprintln!("{text}"))?;
     print!("{}", if options.json { projects::table::to_json(&played) } else { projects::table::table(&played) });
     Ok(projects::table::exit_code(&played))
+}
+
+fn run_mutants(words: &[&str]) -> Result<ExitCode> {
+    let options = mutants::MutantOptions::read(words)?;
+    if options.list {
+        let listed = mutants::list_all(&workspace_root())?;
+        let picked = mutants::picked(&options, &listed.mutants)?;
+        for mutant in listed.mutants.iter().filter(|mutant| picked.contains(&mutant.id)) {
+            let left_out = mutant.left_out.map_or(String::new(), |why| format!(" (left out: {why})"));
+            let mutants::list::Mutant { id, file, line, function, what, .. } = mutant;
+            println!("{id} {file}:{line}: {function}: {what}{left_out}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let tried = mutants::run(&options, &|text| eprintln!("{text}"))?;
+    print!("{}", if options.json { mutants::table::to_json(&tried) } else { mutants::table::table(&tried) });
+    Ok(mutants::table::exit_code(&tried))
 }
 
 fn load() -> Result<Tree> {

@@ -10,6 +10,7 @@ mod ledger;
 mod links;
 mod machine_paths;
 mod module_docs;
+mod mutants;
 mod names;
 mod prints;
 mod projects;
