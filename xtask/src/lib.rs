@@ -8,6 +8,7 @@
 //! - [`deb`]: a Debian package
 //! - [`picture`]: the picture in README
 //! - [`projects`]: honest work in the kinds of projects that people have
+//! - [`mutants`]: the judging code changed in small ways, each of which a test must notice
 //! - [`manifest`], [`markdown`], [`tokens`]: reading `Cargo.toml`, documents and Rust code
 
 pub mod bench;
@@ -17,6 +18,7 @@ pub mod finding;
 pub mod ledger;
 pub mod manifest;
 pub mod markdown;
+pub mod mutants;
 pub mod picture;
 pub mod projects;
 pub mod rules;

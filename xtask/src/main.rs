@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use loop_core::settings::reference;
 use xtask::{
-    Finding, Tree, bench, cheats, deb, ledger, markdown, picture, projects, rules, tags, tidy, workspace_root,
+    Finding, Tree, bench, cheats, deb, ledger, markdown, mutants, picture, projects, rules, tags, tidy, workspace_root,
 };
 
 const USAGE: &str = "\
@@ -33,6 +33,8 @@ Commands:
                    --profile release|debug, --output DIR, --no-build
   picture          write docs/picture/demo.svg: the screen of `loop demo`
                    --loop PATH
+  mutants          change the judging code in small ways; a test of core must fail each time (docs/mutants.md)
+                   --file GLOB, --diff FILE, --sample N, --seed N, --only ID, --again, --jobs N, --list, --json
 ";
 
 fn main() -> ExitCode {
@@ -66,6 +68,7 @@ fn run() -> Result<ExitCode> {
         }
         ["picture"] => write_picture(None),
         ["picture", "--loop", program] => write_picture(Some(Path::new(program))),
+        ["mutants", words @ ..] => run_mutants(words),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -115,6 +118,23 @@ fn run_projects(words: &[&str]) -> Result<ExitCode> {
     let played = projects::run(&options, &|text| eprintln!("{text}"))?;
     print!("{}", if options.json { projects::table::to_json(&played) } else { projects::table::table(&played) });
     Ok(projects::table::exit_code(&played))
+}
+
+fn run_mutants(words: &[&str]) -> Result<ExitCode> {
+    let options = mutants::MutantOptions::read(words)?;
+    if options.list {
+        let listed = mutants::list_all(&workspace_root())?;
+        let picked = mutants::picked(&options, &listed.mutants)?;
+        for mutant in listed.mutants.iter().filter(|mutant| picked.contains(&mutant.id)) {
+            let left_out = mutant.left_out.map_or(String::new(), |why| format!(" (left out: {why})"));
+            let mutants::list::Mutant { id, file, line, function, what, .. } = mutant;
+            println!("{id} {file}:{line}: {function}: {what}{left_out}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let tried = mutants::run(&options, &|text| eprintln!("{text}"))?;
+    print!("{}", if options.json { mutants::table::to_json(&tried) } else { mutants::table::table(&tried) });
+    Ok(mutants::table::exit_code(&tried))
 }
 
 fn load() -> Result<Tree> {

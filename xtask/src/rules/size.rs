@@ -55,7 +55,7 @@ fn product_lines(text: &str, items: &[Item]) -> usize {
 }
 
 /// `#[cfg(test)]`, `#[cfg(all(test, unix))]`; but not `#[cfg(not(test))]`.
-pub(super) fn is_cfg_test(attribute: &Attribute) -> bool {
+pub(crate) fn is_cfg_test(attribute: &Attribute) -> bool {
     let Meta::List(list) = &attribute.meta else { return false };
     list.path.is_ident("cfg") && has_word(&list.tokens, "test") && !has_word(&list.tokens, "not")
 }

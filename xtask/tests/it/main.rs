@@ -11,6 +11,7 @@ mod ledger;
 mod links;
 mod machine_paths;
 mod module_docs;
+mod mutants;
 mod names;
 mod picture;
 mod prints;
