@@ -140,7 +140,12 @@ impl LoopHere {
     /// Takes it, and says which one that is.
     pub(crate) fn taken(self, context: &Context) -> RunFolder {
         let Self { run, row, place } = self;
-        let when = moment::ago_brief(&row.started_at, clock::now().wall_ms);
+        // Of a loop that has ended, its end counts.
+        let (word, at) = match row.outcome {
+            Some(_) => ("", &row.updated_at),
+            None => ("started ", &row.started_at),
+        };
+        let when = format!("{word}{}", moment::ago_brief(at, clock::now().wall_ms));
         let goal = text::escaped_head(&row.goal, 60);
         let line = format!("taking loop {} of {place} ({}, {when}): {goal}\n", run.id, row.status_words());
         context.printer.progress(&line);

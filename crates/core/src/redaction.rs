@@ -147,7 +147,7 @@ fn without_path_of_address(word: &str) -> String {
 fn replace_word(text: &str, name: &str, instead: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
-    let goes_on = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric());
+    let goes_on = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
     while let Some(at) = rest.find(name) {
         let (before, after) = (&rest[..at], &rest[at + name.len()..]);
         let is_whole =

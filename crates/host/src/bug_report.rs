@@ -16,6 +16,8 @@ use crate::run_folder::RunFolder;
 /// Names of variables with these parts have secret values, too.
 const SECRET_PARTS: [&str; 6] = ["_KEY", "_PAT", "AUTH", "COOKIE", "WEBHOOK", "_DSN"];
 
+/// Settings and fields of facts whose values are removed: variables, and what agents, gates and people wrote.
+const PRIVATE: [&str; 5] = ["agent_env", "excerpt", "last_text", "question", "summary"];
 /// So much of the end of a journal is in a report, beside its first line.
 const JOURNAL_BYTES_MAX: usize = 256 * 1024;
 /// So much of the end of each output.
@@ -61,7 +63,7 @@ pub fn redaction(home: &Home, state: Option<&RunState>) -> Redaction {
     let users = [variable("USER"), variable("LOGNAME"), of_home].into_iter().flatten();
     let mut names: Vec<(String, String)> = users.map(|name| (name, "<user>".to_owned())).collect();
     names.extend(machine.map(|name| (name, "<host>".to_owned())));
-    Redaction { secrets, folders, names, private: vec!["agent_env".to_owned()] }
+    Redaction { secrets, folders, names, private: PRIVATE.map(str::to_owned).to_vec() }
 }
 
 /// The platform: system, its release, processor.

@@ -38,16 +38,23 @@ pub fn find_agent(settings: &Settings, described: &[Described], line: &str) -> R
             .hint(format!("{line} --agent-cmd 'your-agent --its-flags'")));
     }
     let agent = Agent::find(name, described, command).ok_or_else(|| unknown(&settings.resolved, described, name))?;
-    if let Some(program) = agent.program().filter(|_| !of_agent.in_container())
-        && !is_there(program)
-    {
-        return Err(not_installed(&settings.resolved, &agent, line));
-    }
+    check_installed(settings, &agent, line)?;
     check_words(settings)?;
     check_fits(&settings.resolved, &agent)?;
     check_permissions(of_agent, &agent)?;
     let described = described.iter().find(|one| one.name == name).cloned();
     Ok(UsableAgent { agent, described })
+}
+
+/// Refuses an agent whose program is not on this machine.
+///
+/// # Errors
+/// When it is not installed, unless it works in a container.
+pub(crate) fn check_installed(settings: &Settings, agent: &Agent, line: &str) -> Result<(), LaunchRefusal> {
+    match agent.program().filter(|_| !settings.values.agent.in_container()) {
+        Some(program) if !is_there(program) => Err(not_installed(&settings.resolved, agent, line)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// On PATH, or where its path says.

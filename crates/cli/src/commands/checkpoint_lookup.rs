@@ -42,8 +42,15 @@ pub(crate) fn find(folder: &RunFolder, word: &str) -> Result<(String, RunState),
     let wrong = |why: String| {
         let mut shown = names.clone();
         let more = shown.len().saturating_sub(NAMED_MAX);
+        // The first one is what people want most.
+        let first = (more > 0).then(|| shown.first().cloned()).flatten();
         shown.drain(..more);
-        let earlier = if more > 0 { format!(" and {more} earlier ones") } else { String::new() };
+        shown.splice(0..0, first);
+        let earlier = match more.saturating_sub(1) {
+            0 => String::new(),
+            1 => " and 1 more".to_owned(),
+            more => format!(" and {more} more"),
+        };
         let hint = match (shown.is_empty(), is_fresh) {
             (true, true) => "none was taken yet".to_owned(),
             (true, false) => format!("none is kept any more; what it did: loop history {}", folder.id),

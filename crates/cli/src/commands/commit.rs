@@ -1,6 +1,7 @@
 //! `loop commit`, and `--commit` of `loop start` and `loop resume`: the work of a loop that is done, committed by the
 //! user's own git, in the process of the person.
 use clap::Args;
+use loop_core::settings::OutputSettings;
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::JSON_VERSION;
@@ -38,26 +39,21 @@ pub(crate) struct CommitArgs {
     json: bool,
 }
 
-/// A commit at the end of a loop that is started or resumed.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Committing")]
+/// A commit at the end of a loop, as its settings ask for it.
+#[derive(Debug)]
 pub(crate) struct CommitAtEnd {
-    /// Commit what the loop changed when it is done, with your own git
-    #[arg(long, value_name = "MESSAGE", num_args = 0..=1, require_equals = true, hide_short_help = true)]
-    #[expect(clippy::option_option, reason = "not given, given alone, given with a message")]
-    commit: Option<Option<String>>,
-    /// With --commit: let programs run that the repository names (hooks, filters)
-    #[arg(long, requires = "commit", hide_short_help = true)]
-    commit_hooks: bool,
-    /// With --commit: commit files that had uncommitted edits of yours before the loop, too
-    #[arg(long, requires = "commit", hide_short_help = true)]
-    with_own_edits: bool,
+    message: Option<String>,
+    rules: CommitRules,
 }
 
 pub(crate) fn run(context: &Context, args: &CommitArgs) -> Done {
     let folder = args.which.find(context)?;
     let rules = CommitRules { hooks: args.commit_hooks, own_edits: args.with_own_edits };
-    let planned = PlannedCommit::new(context, &folder, rules, args.message.as_deref())?;
+    // The message of the start holds, unless there is another.
+    let state = loop_host::journal::read(&folder.path).map(|reading| reading.fold()).ok();
+    let of_start = state.and_then(|state| state.settings.shown().values.output.commit_message.clone());
+    let message = args.message.clone().or(of_start);
+    let planned = PlannedCommit::new(context, &folder, rules, message.as_deref())?;
     let committed = if args.dry_run || planned.plan.paths.is_empty() { None } else { Some(planned.commit()?) };
     if args.json {
         context.printer.json(&planned.json(&folder, committed.as_ref()));
@@ -69,27 +65,26 @@ pub(crate) fn run(context: &Context, args: &CommitArgs) -> Done {
 }
 
 impl CommitAtEnd {
-    fn rules(&self) -> CommitRules {
-        CommitRules { hooks: self.commit_hooks, own_edits: self.with_own_edits }
+    /// None where no commit is asked for.
+    pub(crate) fn of(settings: &OutputSettings) -> Option<Self> {
+        let rules = CommitRules { hooks: settings.commit_hooks, own_edits: settings.with_own_edits };
+        settings.commit.then(|| Self { message: settings.commit_message.clone(), rules })
     }
 
     /// Refuses a start whose commit would be refused at its end, before anything is spent.
-    pub(crate) fn check(&self, context: &Context, workspace: Option<&std::path::Path>) -> Result<(), CommandError> {
-        if self.commit.is_none() {
-            return Ok(());
-        }
-        let workspace = workspace.unwrap_or(std::path::Path::new("."));
-        user_commit::check_before(&context.home, workspace, self.rules()).map_err(CommandError::from)
+    pub(crate) fn check(&self, context: &Context, workspace: &std::path::Path) -> Result<(), CommandError> {
+        user_commit::check_before(&context.home, workspace, self.rules).map_err(CommandError::from)
     }
 
-    /// Commits at the end of a loop, and gives the exit code: that of the loop, but 3 where it is done and could not be
-    /// committed. The outcome of the loop stays as it is.
-    pub(crate) fn finish(&self, context: &Context, driven: DrivenRun, json: bool) -> u8 {
+    /// Commits at the end of a loop where its settings say so, and gives the exit code: that of the loop, but 3 where it
+    /// is done and could not be committed. The outcome of the loop stays as it is.
+    pub(crate) fn finish(context: &Context, driven: DrivenRun, json: bool) -> u8 {
         let code = driven.exit_code();
-        let Some(message) = &self.commit else { return code };
+        let asked = Self::of(&driven.state.settings.shown().values.output);
+        let Some(Self { message, rules }) = asked else { return code };
         let folder = driven.folder.clone();
         drop(driven);
-        let made = PlannedCommit::new(context, &folder, self.rules(), message.as_deref()).and_then(|planned| {
+        let made = PlannedCommit::new(context, &folder, rules, message.as_deref()).and_then(|planned| {
             let committed = if planned.plan.paths.is_empty() { None } else { Some(planned.commit()?) };
             Ok((planned, committed))
         });

@@ -38,7 +38,9 @@ pub(crate) struct ListArgs {
 
 pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     let since_ms = args.since.as_deref().map(since).transpose()?;
-    let wanted = args.status.as_deref().and_then(Status::of);
+    // A stopped loop is a paused one without a process; the table shows that word.
+    let only_stopped = args.status.as_deref() == Some("stopped");
+    let wanted = if only_stopped { Some(Status::Paused) } else { args.status.as_deref().and_then(Status::of) };
     if let Some(status) = args.status.as_deref().filter(|_| wanted.is_none()) {
         let names = Status::ALL.map(Status::name);
         let near = nearest(status, names).map_or_else(|| names.join(", "), |near| format!("did you mean {near}?"));
@@ -57,6 +59,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     let fits = |row: &Row| {
         let also_crashed = wanted == Some(Status::Failed) && row.status == Status::Crashed;
         let status = also_crashed || wanted.is_none_or(|wanted| row.status == wanted);
+        let status = status && (!only_stopped || row.outcome.is_some());
         status && args.agent.as_ref().is_none_or(|agent| row.agent == *agent)
     };
     let rows: Vec<Row> =

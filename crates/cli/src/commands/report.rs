@@ -175,7 +175,13 @@ fn read(context: &Context, folder: &RunFolder) -> Result<Read, CommandError> {
 /// The commands that the end screen has, too.
 fn next_steps(state: &RunState, report: &RunReport, kept: &KeptCheckpoints) -> Vec<NextStep> {
     let id = &report.run.id;
-    let step = |(name, command): (&'static str, String)| NextStep { name: name.to_owned(), command };
+    // Behind three blanks stands a remark, which is no part of the command.
+    let step = |(name, line): (&'static str, String)| {
+        let (command, remark) = line.split_once("   (").map_or((line.as_str(), None), |(command, remark)| {
+            (command, Some(remark.trim_end_matches(')').to_owned()))
+        });
+        NextStep { name: name.to_owned(), command: command.to_owned(), remark }
+    };
     let mut steps: Vec<NextStep> = summary::looks(state, id, kept).into_iter().map(step).collect();
     if report.run.resumable {
         steps.push(step(("next", summary::next_command(state, id))));

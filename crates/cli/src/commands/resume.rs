@@ -29,8 +29,6 @@ pub(crate) struct ResumeArgs {
     /// Print events as lines of JSON instead of a summary
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    commit: CommitAtEnd,
     /// Settings for the rest of the run; a number or duration with + is added to the value of now
     #[command(flatten)]
     flags: ResumeFlags,
@@ -54,7 +52,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
         PreparedResume::Run(run) => {
             let ready = launch::reopen(&context.home, *run, &mut context.person())?;
             let driven = drive_and_report(context, ready, args.json, None)?;
-            Ok(args.commit.finish(context, driven, args.json))
+            Ok(CommitAtEnd::finish(context, driven, args.json))
         }
         PreparedResume::ResultWritten { exit_code, note } => {
             context.print_notes(&[note]);

@@ -10,7 +10,7 @@ use loop_core::view::{History, LiveDigest, public_event};
 use loop_host::clock;
 use loop_host::driver::Reporter;
 use loop_host::index;
-use loop_host::launch::{self, DrivenRun, LaunchRequest, ReadyRun, TaskSource};
+use loop_host::launch::{self, DrivenRun, LaunchRequest, Prepared, ReadyRun, TaskSource};
 
 use super::commit::CommitAtEnd;
 use super::{checkpoint_lookup, dry_run};
@@ -43,8 +43,6 @@ pub(crate) struct StartArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    commit: CommitAtEnd,
-    #[command(flatten)]
     flags: StartFlags,
     /// Arguments for the agent's own program, passed on as they are
     #[arg(last = true, value_name = "AGENT ARGS")]
@@ -76,12 +74,12 @@ pub(crate) fn task(prompt: Option<OsString>, file: Option<PathBuf>) -> TaskSourc
 
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
     let request = args.request()?;
-    args.commit.check(context, args.place.workspace.as_deref())?;
     if !args.dry_run {
         let driven = start_run(context, request, args.json, None)?;
-        return Ok(args.commit.finish(context, driven, args.json));
+        return Ok(CommitAtEnd::finish(context, driven, args.json));
     }
     let prepared = launch::prepare(&context.home, request, &mut context.person())?;
+    check_commit(context, &prepared)?;
     dry_run::run(context, &prepared, args.json)
 }
 
@@ -94,6 +92,7 @@ pub(crate) fn start_run(
 ) -> Result<DrivenRun, CommandError> {
     let mut person = context.person();
     let prepared = launch::prepare(&context.home, request, &mut person)?;
+    check_commit(context, &prepared)?;
     let ready = launch::create(&context.home, &prepared, &mut person)?;
     if json {
         let mut created = None;
@@ -106,6 +105,11 @@ pub(crate) fn start_run(
     let driven = drive_and_report(context, ready, json, history)?;
     driven.discard_if_not_started()?;
     Ok(driven)
+}
+
+fn check_commit(context: &Context, prepared: &Prepared) -> Result<(), CommandError> {
+    let asked = CommitAtEnd::of(&prepared.settings.values.output);
+    asked.map_or(Ok(()), |asked| asked.check(context, &prepared.workspace))
 }
 
 /// Says that a loop of this folder was left: it may be what the person means.

@@ -58,7 +58,9 @@ pub(crate) fn run(context: &Context, args: &UsageArgs) -> Done {
     if rows.len() > 1 {
         rows.push(cells("", "all", total));
     }
-    context.printer.answer(&table_on_screen(&["DAY (UTC)", "AGENT", "CALLS", "TOKENS", "COST", "NOT REPORTED"], &rows));
+    context
+        .printer
+        .answer(&table_on_screen(&["DAY (UTC)", "AGENT", "CALLS", "TOKENS", "COST", "NO COST REPORTED"], &rows));
     Ok(0)
 }
 
@@ -86,7 +88,7 @@ fn date(day: u64) -> String {
 }
 
 fn cells(day: &str, account: &str, used: Reported) -> Vec<String> {
-    let not_reported = match used.without {
+    let not_reported = match used.calls.saturating_sub(used.with_cost) {
         0 => String::new(),
         1 => "1 call".to_owned(),
         calls => format!("{calls} calls"),

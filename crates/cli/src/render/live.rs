@@ -488,13 +488,13 @@ fn rolled_back_files(files: &RolledBackFiles) -> Vec<String> {
     lines
 }
 
-/// `removed  notes.txt (of your own: no iteration made it)`.
+/// `removed  notes.txt (no iteration of this loop made it)`.
 pub(crate) fn rolled_back_file(file: &RolledBackFile) -> String {
     let what = match file.what {
         FileAction::Written => "written",
         FileAction::Removed => "removed",
     };
-    let own = if file.own { " (of your own: no iteration made it)" } else { "" };
+    let own = if file.own { " (no iteration of this loop made it)" } else { "" };
     format!("{what:<8} {}{own}", text::one_line(&file.path, 200))
 }
 

@@ -2,7 +2,7 @@
 use loop_core::run::HoldCause;
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{Attention, PeriodReport, ReportedIteration, ReportedWait, RunReport, TestCounts};
+use loop_core::view::{Attention, NextStep, PeriodReport, ReportedIteration, ReportedWait, RunReport, TestCounts};
 
 use super::diff::brief;
 use super::page::Block;
@@ -101,7 +101,11 @@ fn reported_cost(report: &PeriodReport) -> String {
 }
 
 fn commands(report: &RunReport) -> Vec<(String, String)> {
-    report.next.iter().map(|step| (step.name.clone(), step.command.clone())).collect()
+    let name = |step: &NextStep| match &step.remark {
+        Some(remark) => format!("{} ({remark})", step.name),
+        None => step.name.clone(),
+    };
+    report.next.iter().map(|step| (name(step), step.command.clone())).collect()
 }
 
 /// How it stands, in one line.

@@ -191,8 +191,14 @@ pub(crate) fn known_cost(state: &RunState) -> Option<String> {
     let usage = state.budget.spent().usage;
     let money = usage.cost_usd().map(|cost| format!("${cost:.4}"));
     let tokens = usage.tokens().map(|tokens| format!("{tokens} tokens"));
-    let known: Vec<String> = money.into_iter().chain(tokens).collect();
-    (!known.is_empty()).then(|| known.join(", "))
+    let known: Vec<String> = money.iter().cloned().chain(tokens).collect();
+    let spent = state.budget.spent();
+    let without = match (spent.cost_untold, spent.calls) {
+        (0, _) => String::new(),
+        _ if money.is_none() => " (cost not reported)".to_owned(),
+        (untold, calls) => format!(" ({untold} of {calls} calls reported no cost)"),
+    };
+    (!known.is_empty()).then(|| format!("{}{without}", known.join(", ")))
 }
 
 /// Commands: one for details, and the next ones.

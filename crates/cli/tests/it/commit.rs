@@ -209,7 +209,9 @@ fn a_loop_in_a_folder_of_a_repository_commits_that_folder_only() {
         "echo done > part.txt",
         "--strength",
         "off",
-        "--commit=of the folder",
+        "--commit",
+        "--commit-message",
+        "of the folder",
     ];
     user.run(&words).expect_code(0);
     assert_eq!(git(&user, &["show", "--format=%s", "--name-only", "HEAD"]), "of the folder\n\nsub/part.txt");
@@ -294,4 +296,14 @@ fn a_secret_in_the_task_or_in_a_gate_is_not_in_the_message() {
     user.run(&words).expect_code(0);
     let message = git(&user, &["log", "--format=%B", "-1"]);
     assert!(message.starts_with("Work of loop ") && !message.contains("hunter22"), "{message}");
+}
+
+#[test]
+fn a_resumed_loop_commits_as_its_start_asked_with_its_message() {
+    let user = with_repository();
+    let words = ["--strength", "off", "--commit", "--commit-message", "My words"];
+    user.run(&start("echo x > other.txt", PROMISE, &[&words[..], &["-n", "1"]].concat())).expect_code(1);
+    let ran = user.run(&["resume", "-n", "+1", "--agent-cmd", AGENT]).expect_code(0);
+    assert!(ran.out().contains("committed:"), "{}", ran.text());
+    assert_eq!(git(&user, &["log", "--format=%s", "-1"]), "My words");
 }

@@ -20,7 +20,7 @@ fn a_dry_run_names_what_would_be_written_and_removed_and_whose_it_is_and_changes
     user.write("work/file-1", "edited by hand\n");
     let before = user.tree("work");
     let ran = user.run(&["rollback", &id, "initial", "--dry-run"]).expect_code(0);
-    let own = "(of your own: no iteration made it)";
+    let own = "(no iteration of this loop made it)";
     assert_eq!(
         ran.out(),
         format!(
@@ -51,7 +51,7 @@ fn a_rollback_does_what_its_dry_run_said_and_lists_up_to_ten_files() {
     user.run(&["rollback", &id, "undo"]).expect_code(0);
     let ran = user.run(&["rollback", &id, "initial"]).expect_code(0).out();
     assert!(ran.starts_with("rolled back to initial: 0 files written, 13 removed\n"), "{ran}");
-    assert!(ran.contains("\n  removed  notes (of your own: no iteration made it)\n"), "{ran}");
+    assert!(ran.contains("\n  removed  notes (no iteration of this loop made it)\n"), "{ran}");
     assert_eq!(ran.matches("\n  removed  ").count(), 10, "{ran}");
     assert!(ran.contains("\n  and 3 more\n"), "{ran}");
 }

@@ -214,7 +214,8 @@ impl RunState {
         self.opened(at);
         self.clock.open_for_request();
         self.forget_requests();
-        // Nothing is done but what this command asks for.
+        // Nothing is done but what this command asks for. What failed before may work now.
+        self.trouble.forget_host_failure();
         self.trouble.unblock();
         self.checkpoints.allow_rollback(false);
     }

@@ -205,9 +205,14 @@ impl Trouble {
         self.held = self.blocked.take().or(self.held.take());
     }
 
+    /// What the host could not do was another order's: the next one is tried.
+    pub(super) fn forget_host_failure(&mut self) {
+        self.host_failure = None;
+    }
+
     /// Somebody opened the run again, and may have fixed it. What may still run is not forgotten.
     pub(super) fn forget(&mut self) {
-        self.host_failure = None;
+        self.forget_host_failure();
         self.lost_agent = None;
         self.unblock();
     }

@@ -34,6 +34,7 @@ pub fn qualification(state: &RunState) -> Option<String> {
     let is_rest = |finding: &&Finding| !is_accepted(finding) && !is_remark(finding.kind);
     let named = proof.named.iter().filter(is_rest).count();
     let parts = [
+        rolled_back(state, proof),
         (state.iteration == 0).then(|| "before any iteration".to_owned()),
         matches!(proof.judge, Some(ProofJudge::Workspace { .. })).then(|| "in the workspace only".to_owned()),
         changed_ignored(state, proof),
@@ -44,6 +45,13 @@ pub fn qualification(state: &RunState) -> Option<String> {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The workspace has another state by now than the one that was judged.
+fn rolled_back(state: &RunState, proof: &Proof) -> Option<String> {
+    let (judged, now) = (proof.tree.as_deref()?, state.checkpoints.tree()?);
+    let newest = state.checkpoints.newest()?;
+    (judged != now).then(|| format!("rolled back to {newest} since"))
 }
 
 /// Most changes have some of these. They are shown with the end, and do not qualify it. Changed ignored files and installed

@@ -101,6 +101,9 @@ pub struct NextStep {
     pub name: String,
     /// The command.
     pub command: String,
+    /// What is to be known before it is typed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
 }
 
 /// What a run needs of a person.

@@ -20,6 +20,7 @@ use crate::paths::{Home, path_of};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::requests;
 use crate::run_folder::{HeldRun, RunFolder, StartLock};
+use crate::usable_agent::check_installed;
 use crate::workspace::{WorkspaceError, WorkspaceIdentity, claim};
 
 /// The request for a resume. As JSON it can go to another process.
@@ -88,6 +89,9 @@ pub fn prepare_resume(
     let workspace = path_of(&spec.workspace.path);
     checks::check_stop_file(&settings.values.output, &workspace, clear_stop)?;
     let agent = agent.or_else(|| held.state.next_agent(&settings)).filter(|_| workspace.is_dir());
+    if let Some(agent) = &agent {
+        check_installed(&settings, agent, &format!("loop resume {}", held.folder.id))?;
+    }
     let checked = agent.map(|agent| container::check(&settings.values.agent, &agent, &workspace, caller));
     let container = checked.transpose()?.flatten();
     let (by, inject, unattended) = (request.by, request.inject, !caller.is_attended());

@@ -14,7 +14,7 @@ topic! {
             in_project: InProject::Extend,
         }
         /// A glob of files that the agent may change although a gate uses them: a script that the gate runs, a Makefile,
-        /// the settings of a test runner. What --protect names stays protected. May be given several times.
+        /// the settings of a test runner. It is stronger than --protect and --protect-tests. May be given several times.
         allow: Vec<String> {
             kind: Kind::Paths,
             flag: flag("allow", "GLOB"),

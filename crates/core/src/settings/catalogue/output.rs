@@ -42,6 +42,37 @@ topic! {
             flag: flag("notification-cmd", "CMD"),
             may_change: true,
         }
+        /// Commit what the loop changed when it is done, with your own git. Also after loop resume.
+        commit: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("commit", ""),
+            in_project: InProject::Never,
+            may_change: true,
+        }
+        /// The message of --commit, in place of the first line of the task.
+        commit_message: Option<String> {
+            kind: Kind::Text,
+            flag: flag("commit-message", "TEXT"),
+            in_file: false,
+            may_change: true,
+        }
+        /// With --commit: let programs run that the repository names (hooks, filters).
+        commit_hooks: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("commit-hooks", ""),
+            in_project: InProject::Never,
+            may_change: true,
+        }
+        /// With --commit: commit files that had uncommitted edits of yours before the loop, too.
+        with_own_edits: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("with-own-edits", ""),
+            in_project: InProject::Never,
+            may_change: true,
+        }
         /// How much disk the records of all loops may use together. When a loop starts or ends over it, the outputs
         /// of the loops that ended first are removed; their history stays readable.
         keep_bytes: Option<Bytes> {
