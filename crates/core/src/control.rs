@@ -56,10 +56,12 @@ impl Ask {
     /// What is sent: a rollback of some paths has a word of its own.
     #[must_use]
     pub fn as_sent(self) -> Self {
-        match self {
-            Self::Rollback(target) if !target.paths.is_empty() => Self::RollbackPaths(target),
-            ask => ask,
+        if let Self::Rollback(target) = &self
+            && !target.paths.is_empty()
+        {
+            return Self::RollbackPaths(target.clone());
         }
+        self
     }
 }
 

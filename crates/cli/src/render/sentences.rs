@@ -7,10 +7,8 @@ use loop_core::machine::consult;
 use loop_core::policy::budget::money_text;
 use loop_core::policy::gate::{ExitContradiction, Verdict};
 use loop_core::policy::reserve::{Cap, Reserved};
-use loop_core::run::{
-    AgentReport, CleanJudgement, CopyVerdict, Gate, GuardReport, JudgedTree, RunState, TestsSeen, cost_of_call,
-    model_of_call,
-};
+use loop_core::run::decide::{cost_of_call, model_of_call};
+use loop_core::run::{AgentReport, CleanJudgement, CopyVerdict, Gate, GuardReport, JudgedTree, RunState, TestsSeen};
 use loop_core::text;
 use loop_core::time;
 

@@ -6,7 +6,7 @@ use super::judge;
 use super::outcome::{Outcome, Reason, ReasonCode};
 use super::phase::{AfterAttempt, Phase};
 use super::state::RunState;
-use crate::agent::{AgentReport, Claim, Failure};
+use crate::agent::{AgentReport, Claim, Failure, StreamReport};
 use crate::ended::Ended;
 use crate::machine::Deciding;
 use crate::policy::breaker::Trip;
@@ -14,6 +14,7 @@ use crate::policy::budget::money_text as dollars;
 use crate::policy::crash::CRASHES_MAX;
 use crate::policy::failures::FailureAction;
 use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
+use crate::policy::prices::cost_of;
 use crate::policy::proof::ProofResult;
 use crate::policy::reserve::{Cap, Reserved};
 use crate::settings::{OnQuestion, OnTamper};
@@ -598,4 +599,18 @@ fn words_of_gates(state: &RunState, pass: bool) -> String {
         _ if pass => format!("all {} gates {several}", names.len()),
         _ => format!("the gates {} {several}", text::one_line(&names.join(", "), 200)),
     }
+}
+
+/// The model of a call: an agent that does not name it works with the one that was chosen.
+#[must_use]
+pub fn model_of_call<'a>(state: &'a RunState, stream: &'a StreamReport) -> Option<&'a str> {
+    stream.model.as_deref().or_else(|| state.agent.choice()?.model.as_deref())
+}
+
+/// What a call cost, in millionths of a dollar: as reported, else by the prices that are set; none where neither is
+/// known.
+#[must_use]
+pub fn cost_of_call(state: &RunState, stream: &StreamReport, deciding: &Deciding) -> Option<u64> {
+    let prices = &state.settings.read(deciding).values.budget.prices;
+    cost_of(&stream.usage, model_of_call(state, stream), prices, deciding)
 }

@@ -21,7 +21,6 @@ use crate::machine::Deciding;
 use crate::policy::breaker::{self, IterationEvidence};
 use crate::policy::crash::{self, CrashEvidence};
 use crate::policy::gate::{self, TryEvidence, TryVerdict, Verdict};
-use crate::policy::prices::cost_of;
 use crate::policy::protect::{ProtectJudgement, protected_by_default};
 use crate::policy::rank::{GateScore, Rank};
 use crate::policy::wait::{self, FailedTries, WORTH_A_GATE_MS, Wait};
@@ -76,7 +75,7 @@ fn plain(result: AttemptResult) -> AttemptJudgement {
 pub(super) fn attempt(state: &RunState, deciding: &Deciding) -> AttemptJudgement {
     let ended = state.agent.unjudged().cloned().unwrap_or_default();
     let Some(report) = &ended.report else { return plain(AttemptResult::CutOff) };
-    let cost_micros = cost_of_call(state, &report.stream, deciding);
+    let cost_micros = decide::cost_of_call(state, &report.stream, deciding);
     let by_us = report.ended == Ended::ByUs;
     let cut_off = by_us && matches!(ended.cancelled, Some(CancelCause::Abort | CancelCause::Rollback));
     // An agent that is ended because it waits by itself is judged by what it said.
@@ -125,20 +124,6 @@ fn waited_silently(
     let table = &state.settings.read(deciding).values.agent.on_failure;
     let wait = wait::wait_in_silence(failed_tries(state), table, deciding)?;
     Some(limited(state, report, wait, deciding))
-}
-
-/// The model of a call: an agent that does not name it works with the one that was chosen.
-#[must_use]
-pub fn model_of_call<'a>(state: &'a RunState, stream: &'a StreamReport) -> Option<&'a str> {
-    stream.model.as_deref().or_else(|| state.agent.choice()?.model.as_deref())
-}
-
-/// What a call cost, in millionths of a dollar: as reported, else by the prices that are set; none where neither is
-/// known.
-#[must_use]
-pub fn cost_of_call(state: &RunState, stream: &StreamReport, deciding: &Deciding) -> Option<u64> {
-    let prices = &state.settings.read(deciding).values.budget.prices;
-    cost_of(&stream.usage, model_of_call(state, stream), prices, deciding)
 }
 
 /// The agent's work on the iteration came to an end, by itself or because it was stopped.
@@ -224,7 +209,7 @@ fn came_to_nothing(
 fn limited(state: &RunState, report: &AgentReport, wait: Wait, deciding: &Deciding) -> AttemptJudgement {
     let settings = state.settings.read(deciding);
     let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
-    let cost_micros = cost_of_call(state, &report.stream, deciding);
+    let cost_micros = decide::cost_of_call(state, &report.stream, deciding);
     let tries_max = settings.values.agent.on_failure.tries_max(wait.failure, deciding).unwrap_or(0);
     let is_last = state.provider.refused() + 1 > tries_max
         || state.time_left(deciding).is_some_and(|left| ms > left)

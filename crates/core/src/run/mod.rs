@@ -65,7 +65,6 @@ pub use fact::{
 };
 pub use gates::{Gate, Gates, LastGate, TestCount};
 pub use guard::Guard;
-pub use judge::{cost_of_call, model_of_call};
 pub use judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedGate, JudgedTree, LeftOut, NotJudged, Remark};
 pub use judgement::{
     AttemptJudgement, AttemptResult, BestJudgement, CleanJudgement, CopyVerdict, DroppedOrder, GateJudgement,

@@ -6,7 +6,8 @@ use crate::machine::consult;
 use crate::policy::budget::{WARN_SHARE, money_text, share};
 use crate::policy::limiter::HOUR_MS;
 use crate::policy::reserve::{Day, Reserved};
-use crate::run::{RunState, SessionUse, cost_of_call};
+use crate::run::decide::cost_of_call;
+use crate::run::{RunState, SessionUse};
 use crate::settings::{Key, Settings, keys};
 use crate::time::{self, At};
 

@@ -6,7 +6,8 @@ use loop_core::policy::budget::{MICROS, least, money_exact, money_text, parse_mo
 use loop_core::policy::prices::{Price, Prices, cost_of};
 use loop_core::policy::reserve::{CallCost, Cap, DAY_MS, Day, Reserved, Wanted, day_cap, day_of, next_day_in_ms};
 use loop_core::refusal::Refusal;
-use loop_core::run::{StreamReport, cost_of_call, model_of_call};
+use loop_core::run::StreamReport;
+use loop_core::run::decide::{cost_of_call, model_of_call};
 use loop_core::settings::prices_from_toml;
 
 use crate::play::Story;
