@@ -71,7 +71,11 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             Printer::new(Loudness::Normal).answer(&error.render().to_string().replace("--agent claude", &agent));
             return ExitCode::SUCCESS;
         }
-        Err(error) => return from_clap(&error, &Cli::command()).show(),
+        Err(error) => {
+            let mut command = Cli::command();
+            command.build();
+            return from_clap(&error, &command).show();
+        }
     };
     // What became of a loop says more than whether that could be printed.
     let drives = matches!(cli.command, Some(Verb::Start(_) | Verb::Resume(_)));
@@ -89,7 +93,7 @@ fn dispatch(cli: Cli) -> Done {
     // What stands below a loop needs nothing of what it keeps.
     let cli = match cli.command {
         Some(Verb::DemoAgent) => return demo::agent(),
-        Some(Verb::AcpBridge(args)) => return acp_bridge::run(*args),
+        Some(Verb::AcpBridge(args)) => return acp_bridge::run(args.into_inner()),
         command => Cli { command, ..cli },
     };
     if let Some(Verb::ContainerExec(args)) = &cli.command {
@@ -129,7 +133,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Prune(args)) => prune::run(&context, &args),
         Some(Verb::Completions(args)) => completions::run(&context, &args),
         Some(Verb::DemoAgent) => demo::agent(),
-        Some(Verb::AcpBridge(args)) => acp_bridge::run(*args),
+        Some(Verb::AcpBridge(args)) => acp_bridge::run(args.into_inner()),
         Some(Verb::ContainerExec(args)) => container_exec::run(&args),
     }
 }
