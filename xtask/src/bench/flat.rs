@@ -91,7 +91,7 @@ fn look(scratch: &Scratch, pid: u32, iteration: u32) -> Result<Look> {
     }
     // Without this one the sum is of nothing.
     proc::ticks(pid)?;
-    let floors: Result<Vec<f64>> = (0..FLOORS).map(|_| Ok(cost(&mut scratch.command(FLOOR))?.cpu_ms)).collect();
+    let floors: Result<Vec<f64>> = (0..FLOORS).map(|_| Ok(cost(&mut scratch.command(FLOOR), 0)?.cpu_ms)).collect();
     let all_ms = f64::from(u32::try_from(all)?) * proc::TICK_MS;
     Ok(Look { iteration, own_ms, all_ms, floor_ms: median(&floors?) })
 }

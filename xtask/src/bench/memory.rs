@@ -1,4 +1,4 @@
-//! The most memory that our processes of one run have together.
+//! The most memory that our processes of one run have together, what they share counted once.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,9 +15,9 @@ const AGENT: &str = "sleep 0.02";
 /// How often we look.
 const LOOK_EVERY: Duration = Duration::from_millis(4);
 /// Megabytes together.
-const LIMIT_MB: f64 = 15.0;
+const LIMIT_MB: f64 = 12.0;
 
-/// Looks at all processes of the program again and again, and keeps the greatest sum of their peaks.
+/// Looks at all processes of the program again and again, and keeps the greatest sum.
 ///
 /// # Errors
 /// When the run fails.
@@ -28,15 +28,17 @@ pub fn measure(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
     let mut most = 0;
     while !run.has_ended()? {
         let seen: BTreeSet<u32> = proc::running(scratch.program()).into_iter().collect();
-        // One that is there only for a moment is a child that has not become the agent yet: it shares our memory, and
-        // would be counted twice. On a busy machine some are, so the figure is rather too great than too small.
+        // One that is there only for a moment is a child that has not become the agent yet.
         let staying: Vec<u32> = seen.intersection(&before).copied().collect();
-        peak_kb = peak_kb.max(staying.iter().map(|pid| proc::peak_kb(*pid)).sum::<u64>());
+        peak_kb = peak_kb.max(staying.iter().map(|pid| proc::proportional_kb(*pid)).sum::<u64>());
         most = most.max(staying.len());
         before = seen;
         std::thread::sleep(LOOK_EVERY);
     }
     run.end_exhausted()?;
     let value = f64::from(u32::try_from(peak_kb)?) * 1024.0 / 1e6;
-    Ok(vec![Figure::once("memory", value, "MB", LIMIT_MB).note(format!("peak resident, {most} processes at once"))])
+    Ok(vec![
+        Figure::once("memory", value, "MB", LIMIT_MB)
+            .note(format!("peak proportional set size, {most} processes at once")),
+    ])
 }

@@ -8,7 +8,7 @@
 //! - [`scratch`]: a user with nothing, the program under test, and commands of both
 //! - [`proc`]: what the kernel counted for a process, read from `/proc`
 //! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`],
-//!   [`checkpoint`], [`btrfs`], [`parser`], [`judge`]
+//!   [`checkpoint`], [`btrfs`], [`parser`], [`judge`], [`size`], [`flood`]
 
 pub mod btrfs;
 pub mod checkpoint;
@@ -16,12 +16,14 @@ pub mod commands;
 pub mod effort;
 pub mod figure;
 pub mod flat;
+pub mod flood;
 pub mod judge;
 pub mod memory;
 pub mod overhead;
 pub mod parser;
 pub mod proc;
 pub mod scratch;
+pub mod size;
 pub mod syncs;
 pub mod wakeups;
 
@@ -38,11 +40,13 @@ type Measure = fn(&Scratch, Effort) -> Result<Vec<Figure>>;
 
 /// All measurements by the name that `--only` takes, the shortest first.
 const MEASURES: &[(&str, Measure)] = &[
+    ("size", size::measure),
     ("syncs", syncs::measure),
     ("help", commands::help),
     ("wakeups", wakeups::measure),
     ("memory", memory::measure),
     ("overhead", overhead::measure),
+    ("flood", flood::measure),
     ("status", commands::status),
     ("flat", flat::measure),
     ("checkpoint", checkpoint::measure),

@@ -12,7 +12,7 @@ const AGENT: &str = "true";
 /// The same work by a shell that records and checks nothing.
 const FLOOR: &str = r#"i=0; while [ $i -lt "$n" ]; do sh -c "$agent" <"$prompt"; sh -c "$promise"; i=$((i+1)); done"#;
 /// What we may add to an iteration.
-const LIMIT_MS: f64 = 2.0;
+const LIMIT_MS: f64 = 1.1;
 
 /// Runs and floors in turns.
 ///

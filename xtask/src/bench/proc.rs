@@ -73,10 +73,10 @@ pub fn sleeps(pid: u32) -> u64 {
     threads.map(|thread| number(&thread.path().join("status"), "voluntary_ctxt_switches:")).sum()
 }
 
-/// The most memory that a process ever had resident, in kilobytes.
+/// The memory of a process in kilobytes, where a page that several processes share counts for each with its part.
 #[must_use]
-pub fn peak_kb(pid: u32) -> u64 {
-    number(Path::new(&format!("/proc/{pid}/status")), "VmHWM:")
+pub fn proportional_kb(pid: u32) -> u64 {
+    number(Path::new(&format!("/proc/{pid}/smaps_rollup")), "Pss:")
 }
 
 /// A number from a list of names and values; 0 for a process that is gone.
