@@ -47,6 +47,7 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
+    let args = &StatusArgs { which: args.which.settled(context)?, ..*args };
     if !args.watch {
         let text = once(context, args)?;
         context.printer.answer(&text);

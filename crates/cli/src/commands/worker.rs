@@ -5,11 +5,11 @@ use loop_host::launch;
 use loop_host::run_folder::RunFolder;
 
 use crate::context::Context;
-use crate::here::Wanted;
+use crate::here::{WORDS, Wanted};
 use crate::render::error::{CommandError, Kind};
 
 /// Which loop: by its id, or the newest of a worker.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct WhichArgs {
     /// The loop: its id, any beginning of it that fits one loop only, or @: the newest of this folder
     #[arg(value_name = "ID", conflicts_with_all = ["project", "agent_name"])]
@@ -26,6 +26,13 @@ impl WhichArgs {
     /// Whether anything was said.
     pub(crate) fn is_said(&self) -> bool {
         self.id.is_some() || self.project.is_some() || self.agent_name.is_some()
+    }
+
+    /// The same with an id in the place of `@`, for who asks again and again.
+    pub(crate) fn settled(&self, context: &Context) -> Result<Self, CommandError> {
+        let is_here = self.id.as_deref().is_some_and(|id| WORDS.contains(&id));
+        let id = if is_here { Some(self.find(context)?.id.to_string()) } else { self.id.clone() };
+        Ok(Self { id, ..self.clone() })
     }
 
     /// The loop that is meant.

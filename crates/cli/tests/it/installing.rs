@@ -66,6 +66,16 @@ fn completion_says_nothing_where_nothing_can_be_known() {
 }
 
 #[test]
+fn completion_reads_no_journal() {
+    let user = user();
+    user.run(&start("true", "false", &["-n", "1"])).expect_code(1);
+    let id = user.id();
+    std::fs::write(user.run_folder(&id).join("journal.jsonl"), "damaged").unwrap();
+    let out = user.run(&["__complete", "fish", "loop", "history", ""]).expect_code(0).out();
+    assert_eq!(out, format!("none\n{id}\tfailed: do it\n"));
+}
+
+#[test]
 fn the_script_for_bash_completes_as_a_person_types() {
     let user = user();
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_loop")).parent().unwrap().display().to_string();
