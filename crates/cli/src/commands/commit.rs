@@ -6,12 +6,13 @@ use loop_core::time;
 use loop_core::view::JSON_VERSION;
 use loop_host::attestation::{Exported, export};
 use loop_host::launch::DrivenRun;
+use loop_host::paths::path_of;
 use loop_host::run_folder::RunFolder;
 use loop_host::user_commit::{self, CommitPlan, CommitRules, UserCommit};
 use serde_json::{Value, json};
 
 use super::worker::WhichArgs;
-use crate::context::{Context, Done};
+use crate::context::{Context, Done, read_error};
 use crate::render::commit_message;
 use crate::render::error::{CommandError, Kind};
 use crate::render::handed;
@@ -80,6 +81,21 @@ impl CommitAtEnd {
         }
         let workspace = workspace.unwrap_or(std::path::Path::new("."));
         user_commit::check_before(&context.home, workspace, self.rules()).map_err(CommandError::from)
+    }
+
+    /// The same for a loop that is resumed. One that is at work has a process of its own, which commits nothing.
+    pub(crate) fn check_resume(&self, context: &Context, folder: &RunFolder) -> Result<(), CommandError> {
+        if self.commit.is_none() {
+            return Ok(());
+        }
+        if folder.holder().is_some() {
+            return Err(CommandError::new(Kind::Wrong, format!("loop {} is at work", folder.id))
+                .because("--commit is for the process that drives a loop, and another one does that")
+                .hint(format!("when it has ended: loop commit {}", folder.id)));
+        }
+        let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
+        let workspace = state.spec.as_ref().map(|spec| path_of(&spec.workspace.path));
+        self.check(context, workspace.as_deref())
     }
 
     /// Commits at the end of a loop, and gives the exit code: that of the loop, but 3 where it is done and could not be
@@ -163,12 +179,11 @@ impl PlannedCommit {
             context.printer.error(note);
         }
         let judged = self.proof.as_ref().map(|proof| &proof.tree.git_tree);
-        if let (Some(commit), Some(judged)) = (committed, judged) {
-            if commit.tree != *judged {
-                context
-                    .printer
-                    .error("note: the gates judged more than this commit: files that are not committed were there\n");
-            }
+        if let (Some(commit), Some(judged)) = (committed, judged)
+            && commit.tree != *judged
+        {
+            let note = "note: the gates judged more than this commit: files that are not committed were there\n";
+            context.printer.error(note);
         }
     }
 

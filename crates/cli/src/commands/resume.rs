@@ -45,6 +45,7 @@ impl ResumeArgs {
 
 pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     let folder = context.find(&args.id.id)?;
+    args.commit.check_resume(context, &folder)?;
     if folder.holder().is_some() {
         return ask_it(context, args, &folder);
     }

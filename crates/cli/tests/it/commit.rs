@@ -295,3 +295,21 @@ fn a_secret_in_the_task_or_in_a_gate_is_not_in_the_message() {
     let message = git(&user, &["log", "--format=%B", "-1"]);
     assert!(message.starts_with("Work of loop ") && !message.contains("hunter22"), "{message}");
 }
+
+#[test]
+fn a_resume_commits_too_and_a_loop_at_work_is_not_told_to() {
+    let user = with_repository();
+    let agent = "[ $LOOP_ITERATION = 1 ] || echo done > work.txt; echo $LOOP_ITERATION > new.txt";
+    user.run(&start(agent, PROMISE, &["--strength", "off", "-n", "1"])).expect_code(1);
+    let id = user.id();
+    let ran = user.run(&["resume", &id, "-n", "+1", "--commit"]).expect_code(0);
+    assert!(ran.out().contains("committed:  2 files on main"), "{}", ran.text());
+    let waits = "touch ../began; while [ ! -e ../go ]; do sleep 0.02; done";
+    let running = user.begin(&start(waits, "test -e never", &["-n", "1"]));
+    user.wait_for_file("began");
+    let at_work = user.ids().into_iter().find(|other| *other != id).unwrap();
+    let refused = user.run(&["resume", &at_work, "--commit"]).expect_code(4);
+    assert!(refused.err().contains(&format!("hint: when it has ended: loop commit {at_work}")), "{}", refused.text());
+    user.write("go", "");
+    running.end().expect_code(1);
+}
