@@ -67,11 +67,12 @@ impl Redaction {
                 let old = std::mem::take(map);
                 for (key, mut value) in old {
                     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-                    match &value {
-                        Value::Null => {}
-                        _ if is_private(&key) || of_private && key == "value" => value = REMOVED.into(),
-                        Value::String(text) if is_secret_name(&key) && !is_number(text) => value = REMOVED.into(),
-                        _ => self.value(&mut value),
+                    let is_named = is_private(&key) || of_private && key == "value";
+                    let is_secret = is_secret_name(&key) && value.as_str().is_some_and(|text| !is_number(text));
+                    if is_named && !value.is_null() || is_secret {
+                        value = REMOVED.into();
+                    } else {
+                        self.value(&mut value);
                     }
                     map.insert(self.plain(&key), value);
                 }

@@ -7,12 +7,13 @@ use loop_core::time;
 use loop_core::view::JSON_VERSION;
 use loop_host::attestation::{Exported, export};
 use loop_host::launch::DrivenRun;
+use loop_host::paths::path_of;
 use loop_host::run_folder::RunFolder;
 use loop_host::user_commit::{self, CommitPlan, CommitRules, UserCommit};
 use serde_json::{Value, json};
 
 use super::worker::WhichArgs;
-use crate::context::{Context, Done};
+use crate::context::{Context, Done, read_error};
 use crate::render::commit_message;
 use crate::render::error::{CommandError, Kind};
 use crate::render::handed;
@@ -158,12 +159,11 @@ impl PlannedCommit {
             context.printer.error(note);
         }
         let judged = self.proof.as_ref().map(|proof| &proof.tree.git_tree);
-        if let (Some(commit), Some(judged)) = (committed, judged) {
-            if commit.tree != *judged {
-                context
-                    .printer
-                    .error("note: the gates judged more than this commit: files that are not committed were there\n");
-            }
+        if let (Some(commit), Some(judged)) = (committed, judged)
+            && commit.tree != *judged
+        {
+            let note = "note: the gates judged more than this commit: files that are not committed were there\n";
+            context.printer.error(note);
         }
     }
 

@@ -131,7 +131,7 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
 
 /// Removes outputs of those that ended longest ago until all together take no more than this; or says
 /// whose, with these thought away.
-fn thin(context: &Context, most: u64, args: &PruneArgs, gone: &Vec<RunId>) -> Result<retention::Thinned, CommandError> {
+fn thin(context: &Context, most: u64, args: &PruneArgs, gone: &[RunId]) -> Result<retention::Thinned, CommandError> {
     let (dry_run, asked) = (args.dry_run, args.keep_bytes.is_some());
     let thinned = match dry_run {
         true => retention::would_prune_to(&context.home, most, gone),

@@ -50,6 +50,9 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     let request = ResumeRequest { changes: args.changes(), inject: args.inject.clone(), by: "loop resume".to_owned() };
     match launch::prepare_resume(folder, request, &mut context.person())? {
         PreparedResume::Run(run) => {
+            if let Some(asked) = CommitAtEnd::of(run.output_settings()) {
+                asked.check(context, run.workspace())?;
+            }
             let ready = launch::reopen(&context.home, *run, &mut context.person())?;
             let driven = drive_and_report(context, ready, args.json, None)?;
             Ok(CommitAtEnd::finish(context, driven, args.json))

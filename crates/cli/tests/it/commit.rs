@@ -307,3 +307,13 @@ fn a_resumed_loop_commits_as_its_start_asked_with_its_message() {
     assert!(ran.out().contains("committed:"), "{}", ran.text());
     assert_eq!(git(&user, &["log", "--format=%s", "-1"]), "My words");
 }
+
+#[test]
+fn a_resume_that_asks_for_it_commits() {
+    let user = with_repository();
+    let agent = "[ $LOOP_ITERATION = 1 ] || echo done > work.txt; echo $LOOP_ITERATION > new.txt";
+    user.run(&start(agent, PROMISE, &["--strength", "off", "-n", "1"])).expect_code(1);
+    let id = user.id();
+    let ran = user.run(&["resume", &id, "-n", "+1", "--commit"]).expect_code(0);
+    assert!(ran.out().contains("committed:  2 files on main"), "{}", ran.text());
+}

@@ -32,7 +32,9 @@ mod verification;
 pub use breaker::{BreakerCounts, BreakerThresholds, BreakerView, is_tripped};
 pub use certificate::{Certificate, CertifiedGate, TestCounts, short_hash};
 pub use events::{gate_with_verdict, public_event};
-pub use history::{AttemptOutcome, AttemptRow, Baseline, History, IterationOutcome, IterationRow, RollbackRow};
+pub use history::{
+    AttemptOutcome, AttemptRow, Baseline, GateVerdict, History, IterationOutcome, IterationRow, RollbackRow,
+};
 pub use limits::{BudgetView, CallsView, RunLimit, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};
 pub use now::{Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text};

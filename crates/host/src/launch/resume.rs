@@ -1,8 +1,8 @@
 //! A resume: the run is held, the changes are checked, then its workspace is claimed.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loop_core::run::{Change, Event, Outcome, RunState};
-use loop_core::settings::{BreakerReset, OnQuestion, Settings, keys};
+use loop_core::settings::{BreakerReset, OnQuestion, OutputSettings, Settings, keys};
 use loop_core::view::{is_tripped, qualification};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,20 @@ pub struct ResumableRun {
     inject: Option<String>,
     by: String,
     unattended: bool,
+}
+
+impl ResumableRun {
+    /// What the run reports at its end, with the changes of this resume.
+    #[must_use]
+    pub fn output_settings(&self) -> &OutputSettings {
+        &self.settings.values.output
+    }
+
+    /// Where it works.
+    #[must_use]
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
 }
 
 /// Holds the run and checks everything that its resume needs.
