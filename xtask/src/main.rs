@@ -27,7 +27,7 @@ Commands:
                    --only NAME, --verify N, --user NUMBER, --build N, --limit SECONDS, --json, --list, --keep,
                    --loop PATH
   mutants          change the judging code in small ways; a test of core must fail each time (docs/mutants.md)
-                   --file GLOB, --diff FILE, --sample N, --seed N, --only ID, --again, --jobs N, --list, --json
+                   --file GLOB, --diff FILE, --sample N, --seed N, --only ID, --again, --quick, --jobs N, --list, --json
 ";
 
 fn main() -> ExitCode {
