@@ -34,7 +34,7 @@ Commands:
   picture          write docs/picture/demo.svg: the screen of `loop demo`
                    --loop PATH
   mutants          change the judging code in small ways; a test of core must fail each time (docs/mutants.md)
-                   --file GLOB, --diff FILE, --sample N, --seed N, --only ID, --again, --jobs N, --list, --json
+                   --file GLOB, --diff FILE, --sample N, --seed N, --only ID, --again, --quick, --jobs N, --list, --json
 ";
 
 fn main() -> ExitCode {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::copy::{Copy, Source, Written};
+use super::copy::{Copy, EXAMPLES, Source, Written};
 
 /// Each round finds errors of a later step of the compiler, or of code that an earlier error hid.
 const ROUNDS_MAX: usize = 25;
@@ -44,12 +44,12 @@ pub fn compiling(
 /// # Errors
 /// When they do not compile.
 pub fn tests(copy: &Copy) -> Result<Vec<PathBuf>> {
-    let answer = cargo(copy.root(), &["test", "--no-run", "--lib", "--test", "it"])?;
+    let answer = cargo(copy.root(), &["test", "--no-run", "--lib", "--test", "it", "--test", EXAMPLES])?;
     ensure!(answer.success, "the tests of core do not compile with the changes:\n{}", answer.rendered());
     let programs = answer.messages.iter().filter(|message| message["profile"]["test"] == true);
     let programs: Vec<PathBuf> =
         programs.filter_map(|message| message["executable"].as_str()).map(PathBuf::from).collect();
-    ensure!(programs.len() == 2, "{} test programs instead of two", programs.len());
+    ensure!(programs.len() == 3, "{} test programs instead of three", programs.len());
     Ok(programs)
 }
 

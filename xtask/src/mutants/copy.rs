@@ -6,13 +6,16 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use toml_edit::{DocumentMut, value};
+use toml_edit::{DocumentMut, Table, value};
 
+use super::examples::{Example, of_source, program};
 use super::list::Site;
 use super::rewrite::{ChangePlace, rewrite};
 
 const SWITCH: &str = include_str!("switch.txt");
 const CORE: &str = "crates/core";
+/// The test program of the examples in doc comments.
+pub const EXAMPLES: &str = "doc_examples";
 
 /// A file of the judging code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +54,10 @@ impl Copy {
         copy.link_all("crates", &["core"])?;
         copy.link_all(CORE, &["Cargo.toml", "src"])?;
         copy.manifests()?;
-        copy.sources(&format!("{CORE}/src"))?;
+        let mut examples = Vec::new();
+        copy.sources(&format!("{CORE}/src"), &mut examples)?;
+        examples.sort_by(|left, right| left.name.cmp(&right.name));
+        copy.write(&format!("{CORE}/{EXAMPLES}.rs"), &program(&examples))?;
         Ok(copy)
     }
 
@@ -91,6 +97,11 @@ impl Copy {
         let path = format!("{CORE}/Cargo.toml");
         let mut package: DocumentMut = self.read(&path)?.parse().context("Cargo.toml of core")?;
         package.remove("lints");
+        let mut target = Table::new();
+        target["name"] = value(EXAMPLES);
+        target["path"] = value(format!("{EXAMPLES}.rs"));
+        let targets = package["test"].as_array_of_tables_mut().context("core has no test program")?;
+        targets.push(target);
         self.write(&path, &package.to_string())?;
         if !self.root.join("Cargo.lock").exists() {
             self.write("Cargo.lock", &self.read("Cargo.lock")?)?;
@@ -98,7 +109,7 @@ impl Copy {
         Ok(())
     }
 
-    fn sources(&self, folder: &str) -> Result<()> {
+    fn sources(&self, folder: &str, examples: &mut Vec<Example>) -> Result<()> {
         fs::create_dir_all(self.root.join(folder))?;
         let mut kept = BTreeSet::new();
         for entry in fs::read_dir(self.from.join(folder))? {
@@ -106,8 +117,15 @@ impl Copy {
             let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
             kept.insert(entry.file_name());
             if entry.file_type()?.is_dir() {
-                self.sources(&path)?;
-            } else if path == format!("{CORE}/src/lib.rs") {
+                self.sources(&path, examples)?;
+                continue;
+            }
+            let is_rust = path.ends_with(".rs");
+            let short = path.trim_start_matches(CORE).trim_start_matches("/src/").trim_end_matches(".rs").to_owned();
+            if is_rust {
+                examples.extend(of_source(&short, &self.read(&path)?));
+            }
+            if path == format!("{CORE}/src/lib.rs") {
                 let text = self.read(&path)?;
                 let text = text.replacen("pub mod ", "#![allow(warnings)]\npub mod mutant_switch;\npub mod ", 1);
                 self.write(&path, &text)?;

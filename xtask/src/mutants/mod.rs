@@ -7,13 +7,14 @@
 //! - [`list`]: the changes of a source file; [`values`]: what a function may return instead
 //! - [`rewrite`]: a source with its changes behind switches (`switch.txt` is the switch itself)
 //! - [`copy`], [`build`]: the copy of core, and its build without the changes that do not compile
-//! - [`suite`], [`trial`]: the tests, and the changes they catch
+//! - [`suite`], [`trial`]: the tests, and the changes they catch; [`examples`]: those in doc comments
 //! - [`glob`], [`diff`]: which changes are tried; [`kept`]: what a run leaves for the next one
 //! - [`table`]: what came of them
 
 pub mod build;
 pub mod copy;
 pub mod diff;
+pub mod examples;
 pub mod glob;
 pub mod kept;
 pub mod list;
@@ -41,10 +42,12 @@ use crate::workspace_root;
 
 /// Which files judge.
 const CONFIG: &str = ".cargo/mutants.toml";
-const WORDS: &str = "--file GLOB, --diff FILE, --sample N, --seed N, --only ID, --again, --jobs N, --list, --json";
+const WORDS: &str =
+    "--file GLOB, --diff FILE, --sample N, --seed N, --only ID, --again, --quick, --jobs N, --list, --json";
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of the command line")]
 pub struct MutantOptions {
     /// Only files that match one of these; all if empty.
     pub files: Vec<String>,
@@ -58,6 +61,8 @@ pub struct MutantOptions {
     pub only: Vec<usize>,
     /// Only those that the last run missed, in a build with all.
     pub again: bool,
+    /// Without tests that take longer than a second: storms and simulations.
+    pub quick: bool,
     /// How many at a time.
     pub jobs: usize,
     /// Only names the changes.
@@ -75,6 +80,7 @@ impl Default for MutantOptions {
             seed: 1,
             only: Vec::new(),
             again: false,
+            quick: false,
             jobs: 2,
             list: false,
             json: false,
@@ -101,6 +107,7 @@ impl MutantOptions {
                 "--only" => options.only.push(number(value()?)?),
                 "--jobs" => options.jobs = number(value()?)?,
                 "--again" => options.again = true,
+                "--quick" => options.quick = true,
                 "--list" => options.list = true,
                 "--json" => options.json = true,
                 _ => bail!("`{word}` means nothing to mutants; there are {WORDS}"),
@@ -236,7 +243,13 @@ pub fn run(options: &MutantOptions, tell: &(dyn Fn(&str) + Sync)) -> Result<Vec<
     tell(&format!("{} tests", tests.len()));
     let to_try: Vec<&Mutant> =
         mutants.iter().filter(|mutant| mutant.left_out.is_none() && !failed.contains(&mutant.id)).collect();
-    let place = trial::TrialPlace { folder: &copy.package(), scratch: &scratch, kept: &kept, jobs: options.jobs };
+    let place = trial::TrialPlace {
+        folder: &copy.package(),
+        scratch: &scratch,
+        kept: &kept,
+        jobs: options.jobs,
+        quick: options.quick,
+    };
     let mut fates = trial::all(&to_try, &tests, &place, tell)?;
     let tried = mutants.into_iter().map(|mutant| {
         let fate = match fates.remove(&mutant.id) {

@@ -46,6 +46,8 @@ pub struct TrialPlace<'a> {
     pub scratch: &'a Path,
     pub kept: &'a Kept,
     pub jobs: usize,
+    /// Without the slow tests.
+    pub quick: bool,
 }
 
 /// Tries the changes, several at a time: first with all quick tests, then those that these miss with the slow ones.
@@ -63,6 +65,7 @@ pub fn all(
     let survives = |mutant: &&&Mutant| matches!(fates.get(&mutant.id), Some(Fate::Missed | Fate::NotReached));
     let survivors: Vec<&Mutant> = mutants.iter().filter(survives).copied().collect();
     tell(&format!("{} are not caught by quick tests; {} slow ones", survivors.len(), slow.len()));
+    let slow = if place.quick { Vec::new() } else { slow };
     for (id, fate) in pass(&survivors, &slow, place, tell)? {
         if fate != Fate::NotReached {
             fates.insert(id, fate);

@@ -7,6 +7,7 @@ use serde_json::json;
 use xtask::mutants::build::blamed;
 use xtask::mutants::copy::Written;
 use xtask::mutants::diff::ChangedLines;
+use xtask::mutants::examples::{of_source, program};
 use xtask::mutants::glob::matches;
 use xtask::mutants::list::{Found, Mutant, find};
 use xtask::mutants::rewrite::rewrite;
@@ -175,6 +176,23 @@ fn every_judging_file_can_be_rewritten() -> anyhow::Result<()> {
         assert!(syn::parse_file(&text).is_ok(), "{} is not Rust with its changes", source.path);
     }
     Ok(())
+}
+
+#[test]
+fn examples_of_doc_comments_are_tests() {
+    let source = "/// Says so.\n///\n/// ```\n/// # use a::f;\n/// assert!(f());\n/// ```\nfn f() {}\n\
+                  /// ```text\n/// not code\n/// ```\nfn g() {}\n";
+    let found = of_source("a/b", source);
+
+    expect![[r"
+        #![allow(warnings, clippy::all)]
+        #[test]
+        fn a_b_3() {
+        use a::f;
+        assert!(f());
+        }
+    "]]
+    .assert_eq(&program(&found));
 }
 
 #[test]
