@@ -7,13 +7,12 @@ use loop_core::time;
 use loop_core::view::JSON_VERSION;
 use loop_host::attestation::{Exported, export};
 use loop_host::launch::DrivenRun;
-use loop_host::paths::path_of;
 use loop_host::run_folder::RunFolder;
 use loop_host::user_commit::{self, CommitPlan, CommitRules, UserCommit};
 use serde_json::{Value, json};
 
 use super::worker::WhichArgs;
-use crate::context::{Context, Done, read_error};
+use crate::context::{Context, Done};
 use crate::render::commit_message;
 use crate::render::error::{CommandError, Kind};
 use crate::render::handed;

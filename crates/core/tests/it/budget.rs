@@ -204,7 +204,7 @@ fn what_was_not_told_counts_as_the_worst_case_and_says_so() {
     assert_eq!(spent(Some(2), Some(3)), CallCost { cost_micros: 2, tokens: 3, told: true, tokens_told: true });
     assert_eq!(spent(None, Some(4)), CallCost { cost_micros: 5 * MICROS, tokens: 4, told: false, tokens_told: true });
     assert_eq!(spent(Some(1), None), CallCost { cost_micros: 1, tokens: 1000, told: true, tokens_told: false });
-    assert_eq!(spent(None, None), CallCost { cost_micros: 5 * MICROS, tokens: 1000, told: false });
+    assert_eq!(spent(None, None), CallCost { cost_micros: 5 * MICROS, tokens: 1000, told: false, tokens_told: false });
 }
 
 #[test]
