@@ -1,5 +1,8 @@
 //! Rust code as tokens: what a text search would find in strings and comments is not there.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// A function with a test attribute.
@@ -15,7 +18,18 @@ pub struct TestFunction {
 /// The tokens of a file; `None` when it is not Rust (the size rule reports that).
 #[must_use]
 pub fn lex(text: &str) -> Option<TokenStream> {
-    text.parse().ok()
+    thread_local! {
+        // Many rules read each file.
+        static READ: RefCell<HashMap<String, Option<TokenStream>>> = RefCell::default();
+    }
+    READ.with_borrow_mut(|read| match read.get(text) {
+        Some(stream) => stream.clone(),
+        None => {
+            let stream: Option<TokenStream> = text.parse().ok();
+            read.insert(text.to_owned(), stream.clone());
+            stream
+        }
+    })
 }
 
 /// Shows `see` every sequence of neighbouring tokens: the file, and what is inside each bracket.

@@ -1,6 +1,6 @@
 //! What it costs to read what an agent or a gate writes without end, in short lines.
 //!
-//! The time of our own process on a processor: while it reads, whoever writes waits for it, and a busy machine does not
+//! The time of our own process on a processor: while it reads, the writer waits for it, and a busy machine does not
 //! change it.
 
 use anyhow::Result;

@@ -1,5 +1,5 @@
 //! The stable JSON, whole.
-use expect_test::expect;
+use expect_test::{expect, expect_file};
 
 use crate::{start, user};
 
@@ -65,80 +65,7 @@ fn list_and_status_have_their_documented_shape() {
 fn a_history_has_its_documented_shape() {
     let user = ended();
     let history = user.run(&["history", &user.id(), "--json"]);
-    expect![[r#"
-        exit 0
-        --- stdout
-        {
-          "version": 1,
-          "id": "$ID",
-          "end": "exhausted",
-          "iterations": [
-            {
-              "iteration": 1,
-              "checkpoint": "iter-001",
-              "before": "initial",
-              "not_by_the_agent": null,
-              "promise": "fail",
-              "gates": [
-                {
-                  "name": "promise",
-                  "required": true,
-                  "verdict": "fail"
-                }
-              ],
-              "tests": null,
-              "duration_seconds": $SECONDS,
-              "changes": {
-                "files": 0,
-                "insertions": 0,
-                "deletions": 0
-              },
-              "agent": "custom",
-              "outcome": "fail",
-              "failure": null,
-              "reset_at": null,
-              "usage": {
-                "input_tokens": null,
-                "output_tokens": null,
-                "cache_read_tokens": null,
-                "cache_creation_tokens": null,
-                "cost_usd": null,
-                "turns": null
-              },
-              "session": null,
-              "claimed": null,
-              "denials": 0,
-              "malformed_lines": 0,
-              "attempts": [
-                {
-                  "attempt": 1,
-                  "outcome": "ended",
-                  "started_at": "$MOMENT",
-                  "duration_seconds": $SECONDS,
-                  "failure": null,
-                  "reset_at": null,
-                  "usage": {
-                    "input_tokens": null,
-                    "output_tokens": null,
-                    "cache_read_tokens": null,
-                    "cache_creation_tokens": null,
-                    "cost_usd": null,
-                    "turns": null
-                  },
-                  "session": null
-                }
-              ]
-            }
-          ],
-          "baseline": {
-            "promise": "fail",
-            "exit_code": 1,
-            "duration_seconds": $SECONDS
-          }
-        }
-        --- stderr
-    "#]]
-    .assert_eq(&history.text());
+    expect_file!["json/history.txt"].assert_eq(&history.text());
 }
 
 #[test]
