@@ -118,7 +118,7 @@ fn collect_names(matches: &ArgMatches) -> Vec<(&'static Name, String)> {
 
 /// May be given several times, each a line.
 fn many_values(kind: Kind) -> bool {
-    matches!(kind, Kind::Paths | Kind::Gates | Kind::Prices | Kind::Failures)
+    matches!(kind, Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Failures)
 }
 
 fn help(key: &Key) -> String {

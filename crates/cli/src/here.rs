@@ -200,8 +200,8 @@ impl Context {
             .hint(format!("the checkpoint: loop {verb} @ {word}"))),
             // An id alone is not a whole command.
             (Ok(()), _) => Ok(found.taken(self)),
-            (Err(_), Some(id)) => Err(missing(id)),
-            (Err(error), None) => Err(error),
+            (Err(_), Some(id)) if word.len() >= ID_LETTERS_MIN => Err(missing(id)),
+            (Err(error), _) => Err(error),
         }
     }
 }

@@ -55,6 +55,6 @@ pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
 }
 
 fn report(context: &Context, folder: &RunFolder, row: Option<Row>, seq: u64, as_json: bool) -> Done {
-    let status = row.map_or("left", |row| row.status.name());
-    ask::told(context, folder, status, seq, as_json)
+    let status = row.map_or_else(|| "left".to_owned(), |row| row.status_words());
+    ask::told(context, folder, &status, seq, as_json)
 }

@@ -27,6 +27,6 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> Done {
         return ask::told(context, &folder, "stops after this iteration", seq, args.json);
     }
     let row = ask::wait(&folder, |row| row.outcome.is_some())?;
-    let status = row.map_or("left", |row| row.status.name());
-    ask::told(context, &folder, status, seq, args.json)
+    let status = row.map_or_else(|| "left".to_owned(), |row| row.status_words());
+    ask::told(context, &folder, &status, seq, args.json)
 }

@@ -2,7 +2,7 @@
 use loop_testkit::TestEnv;
 use serde_json::Value;
 
-use crate::user;
+use crate::{start, user};
 
 /// How a run ends, and what every face must say of it.
 struct End {
@@ -54,7 +54,7 @@ const ENDS: [End; 8] = [
     End {
         what: "verified, with a finding that was accepted from the start",
         more: &["--strength", "require", "--accept", "strength"],
-        qualification: Some("1 finding accepted from the start, 1 finding named"),
+        qualification: Some("1 finding accepted by you, 1 finding named"),
         ..VERIFIED
     },
     End {
@@ -197,4 +197,38 @@ fn an_agent_cannot_accept_a_loop_not_even_from_a_process_that_left_its_parents_a
     );
     let status = user.run(&["status", &ended, "--json"]).expect_code(0).json();
     assert_eq!(status["loops"][0]["outcome"], "passed_but");
+}
+
+#[test]
+fn what_is_accepted_may_be_given_several_times() {
+    let user = user();
+    user.run(&start("true", "true", &["--accept", "renamed-tests", "--accept", "undo"])).expect_code(0);
+    let journal = std::fs::read_to_string(user.run_folder(&user.id()).join("journal.jsonl")).unwrap();
+    assert!(journal.contains(r"renamed-tests\nundo"), "{journal}");
+}
+
+#[test]
+fn a_loop_that_is_done_and_was_rolled_back_says_so_in_its_status() {
+    let user = user();
+    user.run(&start("touch done", "test -e done", &[])).expect_code(0);
+    let id = user.id();
+    user.run(&["rollback", &id, "initial"]).expect_code(0);
+    for words in [&["status", &id][..], &["list"], &["report", &id]] {
+        let ran = user.run(words).expect_code(0);
+        assert!(ran.out().contains("rolled back to initial since"), "{words:?}: {}", ran.text());
+    }
+    user.run(&["rollback", &id, "undo"]).expect_code(0);
+    let ran = user.run(&["status", &id]).expect_code(0);
+    assert!(!ran.out().contains("rolled back to"), "{}", ran.text());
+}
+
+#[test]
+fn a_resume_without_its_agent_on_the_path_is_refused_before_anything_begins() {
+    let user = user();
+    user.program("claude", "[ \"$1\" = --version ] && { echo 1.0; exit 0; }; cat > /dev/null; exit 1");
+    user.run(&["start", "x", "-p", "false", "--agent", "claude", "-n", "1"]).expect_code(1);
+    let id = user.id();
+    std::fs::remove_file(user.root().join("bin/claude")).unwrap();
+    let ran = user.run(&["resume", &id, "-n", "+1"]).expect_code(4);
+    assert!(ran.err().contains("the agent claude is not installed"), "{}", ran.text());
 }

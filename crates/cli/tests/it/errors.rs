@@ -36,7 +36,7 @@ fn a_mistyped_flag_command_or_value_is_explained() {
         &expect![[r#"
         error: --timeout: timeout cannot be "5"
           because: a duration needs a unit
-        hint: did you mean 5s or 5m?
+        hint: write a unit: 5s, 5m, 5h or 5d
     "#]],
     );
     refused(

@@ -143,7 +143,8 @@ fn a_long_qualification_is_cut_in_tables_and_every_row_fits() {
         let out = user.run(words).expect_code(0).out();
         let rows: Vec<&str> = out.lines().take(3).collect();
         assert!(rows.iter().all(|row| row.width() <= 120), "{out}");
-        assert!(out.contains("completed (in the workspace only, ") && out.contains('…'), "{out}");
+        assert!(out.contains("completed (in the workspace only, "), "{out}");
+        assert!(words != ["list"] || out.contains('…'), "{out}");
     }
 }
 

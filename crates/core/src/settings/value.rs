@@ -159,9 +159,10 @@ fn count(text: &str, most: u32) -> Result<String, Refusal> {
 /// # Errors
 /// Why it is not a duration, and what would be one.
 pub(super) fn duration_ms(text: &str) -> Result<u64, Refusal> {
-    let hint = || "write it with a unit: 30s, 5m, 1h30m".to_owned();
-    if text.parse::<f64>().is_ok() {
-        return Err(Refusal::new("a duration needs a unit", format!("did you mean {text}s or {text}m?")));
+    let hint = || "write it with a unit: 30s, 5m, 1h30m, 7d".to_owned();
+    if let Ok(number) = text.parse::<f64>() {
+        let hint = if number == 0.0 { hint() } else { format!("write a unit: {text}s, {text}m, {text}h or {text}d") };
+        return Err(Refusal::new("a duration needs a unit", hint));
     }
     let units = text.split(|letter: char| letter.is_ascii_digit() || letter.is_whitespace() || letter == '.');
     if let Some(unit) = units.filter(|unit| !unit.is_empty()).find(|unit| !["ms", "s", "m", "h", "d"].contains(unit)) {

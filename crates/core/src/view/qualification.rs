@@ -40,7 +40,7 @@ pub fn qualification(state: &RunState) -> Option<String> {
         changed_ignored(state, proof),
         installed(proof),
         (!proof.weaker.is_empty()).then(|| "with weaker tests".to_owned()),
-        findings(accepted, "accepted from the start"),
+        findings(accepted, "accepted by you"),
         findings(named, "named"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();

@@ -774,7 +774,7 @@ fn changed_ignored_files_that_are_accepted_from_the_start_are_counted_as_accepte
     story.say(PASS).say("clean-fail no_module");
     without_ignored(&mut story, &["dist/a.js"]);
     story.say("certified");
-    let words = "verified in the workspace only, 1 finding accepted from the start";
+    let words = "verified in the workspace only, 1 finding accepted by you";
     assert_eq!(end_words(&story.state).as_deref(), Some(words));
 }
 

@@ -232,6 +232,16 @@ fn who_cancels_and_goes_back_before_anything_was_kept_goes_nowhere() {
 
 // req: D-08
 #[test]
+fn a_run_that_the_machine_ended_can_be_rolled_back() {
+    let script = format!(
+        "{FIRST}\n8 saved\n9 failed no such program\n90 visited loop rollback\n91 rollback initial\n92 cleaned\n93 rolled-back initial"
+    );
+    let told = told(&[], &script);
+    assert!(told.contains("rollback to initial, undone by undo-1"), "{told}");
+}
+
+// req: D-08
+#[test]
 fn a_rollback_of_some_paths_leaves_a_state_of_its_own_that_is_judged_and_told_to_the_agent() {
     let mut story = Story::checkpointed(&[]);
     story.play(&format!(

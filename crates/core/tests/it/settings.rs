@@ -133,7 +133,7 @@ fn a_file_with_a_mistake_names_file_line_and_key_and_what_was_meant() {
     expect![[r#"
         config.toml:2: timeout cannot be "300"
           because: a duration needs a unit
-        hint: did you mean 300s or 300m?"#]]
+        hint: write a unit: 300s, 300m, 300h or 300d"#]]
     .assert_eq(&refuse(&error));
     let error = from_toml("timeout = \n", "config.toml", Layer::User).unwrap_err();
     assert!(refuse(&error).starts_with("config.toml:1: not a valid settings file"), "{}", refuse(&error));

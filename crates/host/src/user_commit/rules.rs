@@ -63,7 +63,7 @@ fn place(git: &GitProgram, workspace: &Path) -> Result<RepositoryPlace, LaunchRe
     let top = git.ask(&["rev-parse", "--show-toplevel"])?;
     if !top.succeeded {
         return Err(refused(format!("the workspace is not in a repository that git accepts: {}", top.message))
-            .hint("git init, or leave out --commit"));
+            .hint("git init; a loop itself needs no repository"));
     }
     let top = PathBuf::from(top.line());
     let Ok(below) = workspace.strip_prefix(top.canonicalize().unwrap_or_else(|_| top.clone())) else {
