@@ -135,7 +135,7 @@ fn md(text: &str) -> String {
             // A bare address or name would become a link where the page is shown.
             ':' if after.starts_with("//") => out.push_str("&#58;"),
             '@' if after.starts_with(char::is_alphanumeric) => out.push_str("&#64;"),
-            'w' | 'W' if after.to_ascii_lowercase().starts_with("ww.") => {
+            'w' | 'W' if after.get(..3).is_some_and(|next| next.eq_ignore_ascii_case("ww.")) => {
                 out.push_str("&#");
                 out.push_str(if letter == 'w' { "119;" } else { "87;" });
             }

@@ -47,7 +47,7 @@ topic! {
             kind: Kind::Switch,
             default: "false",
             flag: flag("commit", ""),
-            in_project: InProject::Never,
+            in_file: false,
             may_change: true,
         }
         /// The message of --commit, in place of the first line of the task.
@@ -62,7 +62,7 @@ topic! {
             kind: Kind::Switch,
             default: "false",
             flag: flag("commit-hooks", ""),
-            in_project: InProject::Never,
+            in_file: false,
             may_change: true,
         }
         /// With --commit: commit files that had uncommitted edits of yours before the loop, too.
@@ -70,7 +70,7 @@ topic! {
             kind: Kind::Switch,
             default: "false",
             flag: flag("with-own-edits", ""),
-            in_project: InProject::Never,
+            in_file: false,
             may_change: true,
         }
         /// How much disk the records of all loops may use together. When a loop starts or ends over it, the outputs
