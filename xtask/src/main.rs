@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use loop_core::settings::reference;
+use loop_core::workflow;
 use xtask::{
     Finding, Tree, bench, cheats, deb, ledger, markdown, mutants, picture, projects, rules, tags, tidy, workspace_root,
 };
@@ -159,8 +160,11 @@ fn write_counts() -> Result<ExitCode> {
 fn write_reference() -> Result<()> {
     let folder = workspace_root().join("docs/reference");
     fs::create_dir_all(&folder).context("cannot make docs/reference")?;
-    let files =
-        [("settings.md", markdown::wrapped_page(&reference::page())), ("settings.schema.json", reference::schema())];
+    let files = [
+        ("settings.md", markdown::wrapped_page(&reference::page())),
+        ("settings.schema.json", reference::schema()),
+        ("workflow.schema.json", workflow::schema()),
+    ];
     for (name, text) in files {
         fs::write(folder.join(name), text).with_context(|| format!("cannot write docs/reference/{name}"))?;
     }

@@ -1,12 +1,13 @@
 //! The command line as it can be typed.
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
-use loop_host::run_folder::RunFolder;
+use clap::{Args, Command, CommandFactory, Parser, Subcommand};
+use loop_host::run_folder::{self, FoundFolder, RunFolder};
 
 use crate::commands;
 use crate::context::Context;
-use crate::here::Wanted;
+use crate::deferred::Deferred;
+use crate::here::{WORDS, Wanted};
 use crate::render::error::CommandError;
 use crate::render::printer::{Loudness, Printer};
 
@@ -18,6 +19,13 @@ pub struct Cli {
     pub(crate) output: OutputArgs,
     #[command(subcommand)]
     pub(crate) command: Option<Verb>,
+}
+
+/// The parser with the arguments of all commands.
+pub(crate) fn whole_command() -> Command {
+    let mut command = Cli::command();
+    command.build();
+    command
 }
 
 const EXAMPLES: &str = "\
@@ -58,77 +66,87 @@ impl OutputArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Start a loop: run the agent until the promise passes
-    Start(Box<commands::start::StartArgs>),
+    Start(Deferred<commands::start::StartArgs>),
     /// Show what runs, and what ended lately
     #[command(visible_aliases = ["ps", "show"])]
-    Status(commands::status::StatusArgs),
+    Status(Deferred<commands::status::StatusArgs>),
     /// List all loops
     #[command(visible_alias = "ls")]
-    List(commands::list::ListArgs),
+    List(Deferred<commands::list::ListArgs>),
     /// Show the iterations of a loop
-    History(commands::history::HistoryArgs),
+    History(Deferred<commands::history::HistoryArgs>),
     /// Show what a loop changed
-    Diff(commands::diff::DiffArgs),
+    Diff(Deferred<commands::diff::DiffArgs>),
     /// Show a loop, or all loops of a night, as a page to read
-    Report(commands::report::ReportArgs),
+    Report(Deferred<commands::report::ReportArgs>),
     /// Show what agents cost, by agent and by day
-    Usage(commands::usage::UsageArgs),
+    Usage(Deferred<commands::usage::UsageArgs>),
     /// Resume a loop that was stopped, crashed or reached a limit
-    Resume(Box<commands::resume::ResumeArgs>),
+    Resume(Deferred<commands::resume::ResumeArgs>),
     /// Show what a loop does, as it does it
     #[command(visible_aliases = ["log", "logs"])]
-    Watch(commands::watch::WatchArgs),
+    Watch(Deferred<commands::watch::WatchArgs>),
+    /// Apply a branch of a plan (loop start --best-of) to the workspace
+    Pick(Deferred<commands::pick::PickArgs>),
     /// Pause a loop after this iteration
-    Pause(commands::pause::PauseArgs),
+    Pause(Deferred<commands::pause::PauseArgs>),
     /// Stop a loop after this iteration, so that it can be resumed
-    Stop(commands::stop::StopArgs),
+    Stop(Deferred<commands::stop::StopArgs>),
     /// End a loop now, for good
-    Cancel(commands::cancel::CancelArgs),
+    Cancel(Deferred<commands::cancel::CancelArgs>),
     /// Tell the agent something in its next prompt
-    Inject(commands::inject::InjectArgs),
+    Inject(Deferred<commands::inject::InjectArgs>),
     /// Change settings of a loop that is running or can be resumed
-    Set(commands::set::SetArgs),
+    Set(Deferred<commands::set::SetArgs>),
     /// Close the breaker of a loop that made no progress, so that it can be resumed
-    Reset(commands::reset::ResetArgs),
+    Reset(Deferred<commands::reset::ResetArgs>),
     /// Go back to a checkpoint of a loop
-    Rollback(commands::rollback::RollbackArgs),
+    Rollback(Deferred<commands::rollback::RollbackArgs>),
     /// Take a checkpoint of a loop now; list and remove checkpoints
-    Checkpoint(commands::checkpoint::CheckpointArgs),
+    Checkpoint(Deferred<commands::checkpoint::CheckpointArgs>),
     /// Make a proof of a loop that is done, to hand over
-    Proof(commands::proof::ProofArgs),
+    Proof(Deferred<commands::proof::ProofArgs>),
     /// Run the gates of a loop that is done again, on the tree that was judged; or check a proof that was handed over
-    Verify(commands::verify::VerifyArgs),
+    Verify(Deferred<commands::verify::VerifyArgs>),
     /// Commit what a loop that is done changed, with your own git
-    Commit(commands::commit::CommitArgs),
+    Commit(Deferred<commands::commit::CommitArgs>),
     /// Accept a loop whose gates pass, although something speaks against it
-    Accept(commands::accept::AcceptArgs),
+    Accept(Deferred<commands::accept::AcceptArgs>),
+    /// Run several loops with dependencies from a file; check and show such files
+    Workflow(Deferred<commands::workflow::WorkflowArgs>),
+    /// Look at this project and write its settings file
+    Init(Deferred<commands::init::InitArgs>),
+    /// List, show, make and check templates for loop start --template
+    Template(Deferred<commands::template::TemplateArgs>),
     /// Show, get, set and check settings
-    Config(commands::config::ConfigArgs),
+    Config(Deferred<commands::config::ConfigArgs>),
+    /// Bring settings and prompts of another tool: ralph, ralph-tui, ralphex, loopr, Daedalos
+    Import(Deferred<commands::import::ImportArgs>),
     /// See a whole loop work in a minute: no agent, no key, nothing of yours touched
     Demo,
     /// Show which agents are here, and how they would be called
-    Agents(commands::agents::AgentsArgs),
+    Agents(Deferred<commands::agents::AgentsArgs>),
     /// Check this machine: what loop finds and what is missing
-    Doctor(commands::doctor::DoctorArgs),
+    Doctor(Deferred<commands::doctor::DoctorArgs>),
     /// Write a text file for a report of a bug, with secrets removed
-    Bug(commands::bug::BugArgs),
+    Bug(Deferred<commands::bug::BugArgs>),
     /// Remove the records of loops
-    Rm(commands::rm::RmArgs),
+    Rm(Deferred<commands::rm::RmArgs>),
     /// Remove the records of loops that ended long ago
-    Prune(commands::prune::PruneArgs),
+    Prune(Deferred<commands::prune::PruneArgs>),
     /// Print or install completions for a shell
-    Completions(commands::completions::CompletionsArgs),
+    Completions(Deferred<commands::completions::CompletionsArgs>),
     /// Print or install pages of the manual
-    Man(commands::man::ManArgs),
+    Man(Deferred<commands::man::ManArgs>),
     /// The scripted agent of the demo
     #[command(hide = true)]
     DemoAgent,
     /// Between a loop and an agent that speaks the Agent Client Protocol
     #[command(hide = true)]
-    AcpBridge(Box<commands::acp_bridge::AcpBridgeArgs>),
+    AcpBridge(Deferred<commands::acp_bridge::AcpBridgeArgs>),
     /// The program between a loop and its agent in a container
     #[command(hide = true, disable_help_flag = true)]
-    ContainerExec(commands::container_exec::ContainerExecArgs),
+    ContainerExec(Deferred<commands::container_exec::ContainerExecArgs>),
 }
 
 /// A run, by its id or the beginning of it; without one, one of this folder.
@@ -143,6 +161,18 @@ impl IdArg {
     /// The loop that is meant.
     pub(crate) fn find(&self, context: &Context, wanted: Wanted) -> Result<RunFolder, CommandError> {
         context.find_or_here(self.id.as_deref(), wanted)
+    }
+}
+
+impl IdArg {
+    /// The plan that is meant, where the id names one.
+    pub(crate) fn plan(&self, context: &Context) -> Option<RunFolder> {
+        let id = self.id.as_deref().filter(|id| !WORDS.contains(id))?;
+        match run_folder::find_any(&context.home, id) {
+            Ok(FoundFolder::Plan(plan)) => Some(plan),
+            // What is wrong with it is said by who looks for a loop.
+            Ok(FoundFolder::Run(_)) | Err(_) => None,
+        }
     }
 }
 

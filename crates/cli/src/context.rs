@@ -4,11 +4,11 @@ use loop_host::journal::ReadError;
 use loop_host::launch::LaunchNote;
 use loop_host::paths::{Home, HomeError};
 use loop_host::refusal::LaunchRefusal;
-use loop_host::run_folder::{self, RunFolder, RunsError};
+use loop_host::run_folder::{self, FoundFolder, RunFolder, RunsError};
 use loop_host::settings_files::FilesError;
 
 use crate::person::{Person, print_note};
-use crate::render::error::CommandError;
+use crate::render::error::{CommandError, Kind};
 use crate::render::printer::Printer;
 
 /// What a command returns: the exit code, or what went wrong.
@@ -29,7 +29,34 @@ impl Context {
 
     /// The run that an id or the beginning of one names.
     pub(crate) fn find(&self, prefix: &str) -> Result<RunFolder, CommandError> {
-        run_folder::find(&self.home, prefix).map_err(|error| runs_error(&error))
+        run_folder::find(&self.home, prefix).map_err(|error| match run_folder::find_any(&self.home, prefix) {
+            Ok(FoundFolder::Plan(plan)) => self.is_plan(&plan),
+            Ok(FoundFolder::Run(_)) | Err(_) => runs_error(&error),
+        })
+    }
+
+    /// A command for one loop was given the id of a plan.
+    fn is_plan(&self, plan: &RunFolder) -> CommandError {
+        let runs = loop_host::plan::runs_of_plan(&self.home, &plan.id);
+        let runs: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
+        CommandError::new(Kind::Wrong, format!("{} is a plan, and this is for one loop", plan.id))
+            .because(format!("its loops are {}", runs.join(", ")))
+            .hint(format!("loop status {}", plan.id))
+    }
+
+    /// The plan that an id or the beginning of one names.
+    pub(crate) fn find_plan(&self, prefix: &str) -> Result<RunFolder, CommandError> {
+        match self.find_any(prefix)? {
+            FoundFolder::Plan(plan) => Ok(plan),
+            FoundFolder::Run(run) => Err(CommandError::new(Kind::Wrong, format!("{} is one loop, not a plan", run.id))
+                .because("only a plan has branches")
+                .hint("loop list")),
+        }
+    }
+
+    /// The loop or the plan that an id or the beginning of one names.
+    pub(crate) fn find_any(&self, prefix: &str) -> Result<FoundFolder, CommandError> {
+        run_folder::find_any(&self.home, prefix).map_err(|error| runs_error(&error))
     }
 
     /// The person who typed the command.

@@ -48,7 +48,7 @@ fn typed(key: &Key) -> Origin {
 }
 
 /// The flags of daily use: the short help shows these, the long one all.
-const DAILY: [&Key; 12] = [
+const DAILY: [&Key; 13] = [
     keys::promise(),
     keys::gate(),
     keys::max_iterations(),
@@ -60,6 +60,7 @@ const DAILY: [&Key; 12] = [
     keys::protect_tests(),
     keys::max_cost(),
     keys::setup(),
+    keys::template(),
     keys::notify(),
 ];
 

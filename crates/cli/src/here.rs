@@ -9,8 +9,9 @@ use loop_host::paths::text_of;
 use loop_host::run_folder::{self, RunFolder};
 
 use crate::context::{Context, runs_error};
-use crate::render::error::{CommandError, Kind};
-use crate::render::moment;
+use crate::render::error::{CommandError, Kind, typed_words};
+use crate::render::wrap::hanging;
+use crate::render::{moment, summary};
 
 /// Words for this folder's loop. No id begins so: ids have neither an `l` nor a sign.
 pub(crate) const WORDS: [&str; 2] = ["@", "last"];
@@ -95,7 +96,7 @@ impl FolderLoops {
             (Some(found), None) => Ok(found),
             (Some(older), Some(done)) => Err(CommandError::new(Kind::Wrong, "the newest loop of this folder is done")
                 .because(format!("it is {}", said(done)))
-                .hint(format!("an older one can be resumed: loop resume {}", older.run.id))),
+                .hint(format!("an older one can be resumed: {}", typed_for(older)))),
             (None, _) => Err(self
                 .none("no loop of this folder can be resumed")
                 .because(format!("its newest one is {}", said(newest)))),
@@ -106,6 +107,25 @@ impl FolderLoops {
         CommandError::new(Kind::Wrong, what)
             .because(format!("looked for one of {} or a folder above it", text_of(&self.folder)))
             .hint("all loops: loop list")
+    }
+}
+
+/// The command that was typed, with the id of this loop. A resume that adds nothing to a limit would end at once.
+fn typed_for(one: &ListedLoop) -> String {
+    let id = one.run.id.as_str();
+    let words = typed_words();
+    let verb = words.iter().position(|word| ["resume", "inject", "set"].contains(&word.as_str()));
+    match (verb, words.len()) {
+        (Some(at), count) if count > at + 1 => {
+            let is_id = words.get(at + 1).is_some_and(|word| WORDS.contains(&word.as_str()));
+            let rest = words.iter().skip(if is_id { at + 2 } else { at + 1 });
+            let rest: Vec<String> = rest.map(|word| summary::quoted(word)).collect();
+            format!("loop {} {id} {}", words[at], rest.join(" "))
+        }
+        _ => {
+            let state = loop_host::journal::read(&one.run.path).ok().map(|reading| reading.fold());
+            state.map_or_else(|| format!("loop resume {id}"), |state| summary::next_command(&state, id))
+        }
     }
 }
 
@@ -148,6 +168,9 @@ impl LoopHere {
         let when = format!("{word}{}", moment::ago_brief(at, clock::now().wall_ms));
         let goal = text::escaped_head(&row.goal, 60);
         let line = format!("taking loop {} of {place} ({}, {when}): {goal}\n", run.id, row.status_words());
+        // Words are not divided at the edge of a screen.
+        let width = loop_host::terminal::columns(std::io::stderr());
+        let line = width.map_or_else(|| line.clone(), |width| format!("{}\n", hanging(line.trim_end(), 2, width)));
         context.printer.progress(&line);
         run
     }

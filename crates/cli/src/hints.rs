@@ -87,7 +87,7 @@ fn commands(line: &str, verbs: &[String]) -> Vec<String> {
         let words: Vec<&str> = command.split(' ').collect();
         let is_hint = words.get(1).is_some_and(|verb| verbs.iter().any(|known| known == verb));
         // The verb alone names a command in a sentence, and an ellipsis stands for what the person adds.
-        let is_name = words.len() == 2 || words == ["loop", "config", "set"];
+        let is_name = words.len() == 2 || matches!(words[..], ["loop", "config", "set"] | ["loop", "workflow", _]);
         if is_hint && !is_name && !words.contains(&"…") {
             found.push(command);
         }

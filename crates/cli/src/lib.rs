@@ -4,6 +4,7 @@ pub mod args;
 mod build_facts;
 mod commands;
 mod context;
+mod deferred;
 mod flags;
 mod here;
 #[cfg(test)]

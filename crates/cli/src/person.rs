@@ -6,7 +6,8 @@ use loop_host::launch::{LaunchCaller, LaunchNote, LaunchQuestion, NoteLevel, Per
 use loop_host::signals::let_interrupts_end;
 
 use crate::render::pager;
-use crate::render::printer::{Printer, stdout_is_terminal, width};
+use crate::render::printer::{Printer, stdout_is_terminal, text_width, width};
+use crate::render::wrap::hanging;
 
 /// The person who typed the command.
 #[derive(Debug)]
@@ -25,7 +26,19 @@ impl LaunchCaller for Person {
             LaunchQuestion::AllowEverything => {
                 ask(self.printer, "The agent may change and run anything that you may, here and elsewhere. Go on?")
             }
+            LaunchQuestion::StartWithMissingCommand { flag, word } => {
+                let what = format!("{flag}: {word} is neither a program nor an executable file here.");
+                ask(self.printer, &format!("{what} Start anyway?"))
+            }
         }
+    }
+
+    fn command(&mut self, question: &str) -> Option<String> {
+        if !can_ask() {
+            return None;
+        }
+        self.printer.error(&format!("{question}\n> "));
+        read_line().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
     }
 
     fn is_attended(&self) -> bool {
@@ -69,7 +82,7 @@ fn rows_of(text: &str, columns: usize) -> usize {
 }
 
 /// Whether a question can be seen and answered.
-fn can_ask() -> bool {
+pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
@@ -87,12 +100,17 @@ pub(crate) fn ask(printer: Printer, question: &str) -> PersonAnswer {
     if !can_ask() {
         return PersonAnswer::NobodyThere;
     }
-    printer.error(&format!("{question} [y/N] "));
+    printer.error(&format!("{} ", hanging(&format!("{question} [y/N]"), 0, text_width())));
+    let yes = read_line().is_some_and(|line| ["y", "yes"].contains(&line.trim().to_lowercase().as_str()));
+    if yes { PersonAnswer::Yes } else { PersonAnswer::No }
+}
+
+/// A line that the person types; Ctrl-C ends the program meanwhile.
+fn read_line() -> Option<String> {
     io::stderr().flush().ok();
     let mut line = String::new();
     let_interrupts_end(true);
     let read = io::stdin().read_line(&mut line);
     let_interrupts_end(false);
-    let yes = read.is_ok() && ["y", "yes"].contains(&line.trim().to_lowercase().as_str());
-    if yes { PersonAnswer::Yes } else { PersonAnswer::No }
+    read.ok().map(|_| line)
 }

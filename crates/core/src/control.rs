@@ -45,6 +45,11 @@ pub enum Ask {
     RollbackPaths(Target),
     /// End now, for good, and restore the initial checkpoint.
     CancelRollback,
+    /// Of a plan: apply this branch.
+    Pick {
+        /// Its name in the plan.
+        branch: String,
+    },
     /// Close the breaker: every count of it is gone.
     Reset {
         /// The agent's conversation is forgotten, too.

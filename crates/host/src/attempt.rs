@@ -57,6 +57,7 @@ pub(crate) struct AttemptReader {
     container: Option<AttemptContainer>,
     /// What faces show of the stream.
     digest: LiveDigest,
+    shown: ShownText,
 }
 
 /// What is started for an attempt, and how its output is read.
@@ -149,6 +150,8 @@ fn prepare(
         ("LOOP_ATTEMPT".into(), state.attempt.to_string().into()),
         ("LOOP_PROMPT_FILE".into(), folder.join(PROMPT).into_os_string()),
     ];
+    let plan = state.spec.as_ref().and_then(|spec| spec.plan.as_ref());
+    env.extend(plan.map(|of| ("LOOP_BRANCH".into(), of.node.as_str().into())));
     let ambient = ambient.into_iter().filter(|(name, _)| !call.without.contains(name));
     env.splice(0..0, ambient.map(|(name, value)| (name, value.into())));
     env.extend(call.env.iter().map(|(name, value)| (name.clone(), value.into())));
@@ -160,6 +163,7 @@ fn prepare(
         session_reported: false,
         container,
         digest: LiveDigest::default(),
+        shown: ShownText::default(),
     };
     if let Some(container) = &reader.container {
         // Our own program outside the container sends the agent its signal.
@@ -264,7 +268,7 @@ impl AttemptReader {
         }
         let live = self.stream.push(bytes);
         live.iter().for_each(|live| self.digest.add(live));
-        (!self.stream.is_plain()).then(|| live.iter().map(shown).collect())
+        (!self.stream.is_plain()).then(|| self.shown.of(&live))
     }
 
     /// The session, once, as soon as it is known.
@@ -324,7 +328,7 @@ impl AttemptReader {
 
 /// Turns the output of an agent into text for people, for views that read it again.
 #[derive(Debug, Default)]
-pub struct Meaning(Option<Stream>);
+pub struct Meaning(Option<Stream>, ShownText);
 
 impl Meaning {
     /// For the agent that works, or worked last.
@@ -338,15 +342,13 @@ impl Meaning {
     pub fn of_agent(state: &RunState, name: &str) -> Self {
         let agent = state.agent_named(name, state.settings.shown());
         let known = agent.filter(|agent| !matches!(agent, Agent::Custom(_)));
-        Self(known.map(|agent| Stream::new(agent.reader(Begin::default()))))
+        Self(known.map(|agent| Stream::new(agent.reader(Begin::default()))), ShownText::default())
     }
 
     /// The text for people in these bytes.
     pub fn shown<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         match &mut self.0 {
-            Some(stream) if !stream.is_plain() => {
-                stream.push(bytes).iter().map(shown).collect::<String>().into_bytes().into()
-            }
+            Some(stream) if !stream.is_plain() => self.1.of(&stream.push(bytes)).into_bytes().into(),
             Some(_) | None => bytes.into(),
         }
     }
@@ -387,10 +389,44 @@ fn last_text(reading: &Reading, end: &TaskEnd, coded: bool) -> String {
     }
 }
 
-fn shown(live: &Live) -> String {
-    match live {
-        Live::Text(text) => text.clone(),
-        Live::Tool(name, argument) => format!("\n[{name}] {}\n", text::one_line(argument, 200)),
-        Live::Note(note) => format!("\n[{}]\n", text::one_line(note, 300)),
+/// Writes what an agent says and does as text for people: a tool or a note has a line of its own.
+#[derive(Debug, Default)]
+struct ShownText {
+    /// A line was begun and has not ended.
+    open: bool,
+}
+
+impl ShownText {
+    fn of(&mut self, all: &[Live]) -> String {
+        all.iter().map(|live| self.one(live)).collect()
+    }
+
+    fn one(&mut self, live: &Live) -> String {
+        let before = if self.open { "\n" } else { "" };
+        let shown = match live {
+            Live::Text(text) => text.clone(),
+            Live::Tool(name, argument) => format!("{before}[{name}] {}\n", text::one_line(argument, 200)),
+            Live::Note(note) => format!("{before}[{}]\n", text::one_line(note, 300)),
+        };
+        self.open = if shown.is_empty() { self.open } else { !shown.ends_with('\n') };
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loop_core::agent::Live;
+
+    use super::ShownText;
+
+    #[test]
+    fn a_tool_has_a_line_of_its_own_and_no_empty_one_before_it() {
+        // CLI-D15b
+        let tool = || Live::Tool("Bash".to_owned(), "ls".to_owned());
+        let text = |text: &str| Live::Text(text.to_owned());
+        let mut shown = ShownText::default();
+        let all =
+            [tool(), text("I look.\n"), tool(), text("Half a line"), text(""), tool(), Live::Note("limit".to_owned())];
+        assert_eq!(shown.of(&all), "[Bash] ls\nI look.\n[Bash] ls\nHalf a line\n[Bash] ls\n[limit]\n");
     }
 }

@@ -87,7 +87,7 @@ pub fn journal(run: &RunFolder) -> String {
     let first = all.lines().take(2).collect::<Vec<_>>().join("\n");
     let end = text::tail(&all, JOURNAL_BYTES_MAX);
     let end = end.split_once('\n').map_or(end, |(_, rest)| rest);
-    format!("{first}\n… (lines left out)\n{end}")
+    format!("{first}\n… (lines skipped)\n{end}")
 }
 
 /// An output of an agent or a gate.

@@ -151,7 +151,7 @@ fn read(change: &Change, state: &RunState, form: ChangeForm) -> Result<Change, L
     if !key.may_change {
         return Err(LaunchRefusal::wrong(format!("{} cannot change in a run", key.name))
             .because("it holds from the start of a run to its end")
-            .hint("start another loop with it"));
+            .hint("start another loop with it; what can change: loop set"));
     }
     let text = match change.value.strip_prefix('+') {
         Some(more) => added(key, more, state, form)?,

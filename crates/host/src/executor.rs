@@ -3,16 +3,17 @@ use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{
-    Answer, CheckpointName, CheckpointReport, Event, GateProgram, GateReport, JudgedTree, Notice, Order, RunState,
+    Answer, CheckpointName, CheckpointReport, Event, GateProgram, GateReport, INITIAL, JudgedTree, Notice, Order,
+    RunState,
 };
 use loop_core::view::LiveDigest;
 
 use crate::attempt::{self, AttemptInput, AttemptReader};
 use crate::attempt_container;
-use crate::checkpoint::git_tree;
+use crate::checkpoint::{git_tree, tree_named};
 use crate::checkpoint_thread::CheckpointWorker;
 use crate::gate::baseline_watch::BaselineWatch;
-use crate::gate::opportunity::{self, ChangesSinceStart, Permitted};
+use crate::gate::opportunity::{self, ChangesSinceStart, Permitted, tests_ran_at_start};
 use crate::gate::programs::{ProgramHashes, changed_since, programs_of};
 use crate::gate::results::TestHistory;
 use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
@@ -175,6 +176,9 @@ impl Executor {
         if let Some(answer) = self.replaced().filter(|_| in_workspace) {
             return Some(Event::Answered { order: id, answer });
         }
+        if let Some(answer) = self.start_is_another(order, state) {
+            return Some(Event::Answered { order: id, answer });
+        }
         let begun = match order {
             Order::CleanUp { processes } => {
                 let swept = sweep(self.run.id.as_str(), &self.run.register(), processes);
@@ -245,6 +249,21 @@ impl Executor {
         self.workspace.check().err().map(|replaced| Answer::Failed { what: replaced.to_string() })
     }
 
+    /// The answer where the checkpoint of the start is not the one that the journal names: what the agent changed would
+    /// not be seen.
+    fn start_is_another(&self, order: &Order, state: &RunState) -> Option<Answer> {
+        let is_judged = matches!(order, Order::Judge { .. } | Order::Certify { .. });
+        let spec = state.spec.as_ref().filter(|spec| is_judged && spec.has_checkpoints() && state.iteration > 0)?;
+        let known = state.checkpoints.initial_tree()?;
+        let what = match tree_named(&self.run.checkpoints(spec), INITIAL) {
+            Ok(now) if now.as_deref().is_none_or(|now| now == known) => return None,
+            Ok(_) => "the checkpoint of the start is not the one that was recorded".to_owned(),
+            Err(error) => format!("the checkpoint of the start cannot be read: {error}"),
+        };
+        let is_judge = matches!(order, Order::Judge { .. });
+        Some(if is_judge { Answer::Blocked { why: what } } else { Answer::Failed { what } })
+    }
+
     fn run_agent(
         &mut self,
         id: OrderId,
@@ -312,7 +331,8 @@ impl Executor {
         let gate_files = [state.guard.learned(), state.guard.left()].concat();
         let permitted = Permitted::of(state, &self.run.path);
         let context = self.run.checkpoints(spec);
-        Some(Box::new(ChangesSinceStart { context, newest, commands, gate_files, permitted }))
+        let tests_ran = tests_ran_at_start(state);
+        Some(Box::new(ChangesSinceStart { context, newest, commands, gate_files, permitted, tests_ran }))
     }
 
     /// Gives an order about checkpoints to their thread. Without checkpoints most are answered at once.

@@ -158,6 +158,24 @@ pub fn list_since(home: &Home, since_ms: u64) -> Result<Vec<Listed>, RunsError> 
     list_of::<Run>(home, since_ms)
 }
 
+/// From which moment on a list has about so many runs that are over, and how many it then leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShortList {
+    /// Runs that were over before are left out.
+    pub since_ms: u64,
+    /// How many of them were over after the moment that was asked for.
+    pub left_out: u64,
+}
+
+impl ShortList {
+    /// The newest `most` of those that were over after `since_ms`, as far as the index knows them.
+    #[must_use]
+    pub fn of_newest(home: &Home, since_ms: u64, most: u32) -> Self {
+        let all = Self { since_ms, left_out: 0 };
+        Index::<Run>::open(home).and_then(|index| index.short_list(since_ms, most)).unwrap_or(all)
+    }
+}
+
 /// The same for any machine.
 ///
 /// # Errors
@@ -421,6 +439,21 @@ impl<M: Indexed> Index<M> {
             rows.collect::<rusqlite::Result<BTreeMap<_, _>>>()
         };
         read().unwrap_or_default()
+    }
+
+    /// None where there are no more than `most`.
+    fn short_list(&self, since_ms: u64, most: u32) -> Option<ShortList> {
+        let name = M::NAME;
+        // The greatest number stands for a run that is not over.
+        let last = format!(
+            "SELECT over_ms FROM {name}s WHERE over_ms >= ?1 AND over_ms < {} ORDER BY over_ms DESC LIMIT 1 OFFSET ?2",
+            i64::MAX
+        );
+        let last: i64 =
+            self.database.query_row(&last, params![signed(since_ms), most.saturating_sub(1)], |row| row.get(0)).ok()?;
+        let before = format!("SELECT count(*) FROM {name}s WHERE over_ms >= ?1 AND over_ms < ?2");
+        let left_out: i64 = self.database.query_row(&before, [signed(since_ms), last], |row| row.get(0)).ok()?;
+        Some(ShortList { since_ms: unsigned(last), left_out: unsigned(left_out) })
     }
 
     fn rows(&self, since_ms: u64) -> BTreeMap<String, Known<M>> {

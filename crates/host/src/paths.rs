@@ -88,6 +88,18 @@ impl Home {
         self.state.join("runs")
     }
 
+    /// The folder of the plans.
+    #[must_use]
+    pub fn plans(&self) -> PathBuf {
+        self.state.join("plans")
+    }
+
+    /// The folder of the copies that the runs of plans work in. They stay until their plan has ended.
+    #[must_use]
+    pub fn plan_copies(&self) -> PathBuf {
+        self.state.join("plan-copies")
+    }
+
     /// Creates the state folder, or checks the one that is there: only this user may write to it.
     ///
     /// # Errors
@@ -98,8 +110,11 @@ impl Home {
             let path = path.to_owned();
             move |source| HomeError::Io { path, source }
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(&runs).map_err(error(&runs))?;
-        for path in [&self.state, &runs] {
+        let plans = self.plans();
+        for path in [&runs, &plans] {
+            DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(error(path))?;
+        }
+        for path in [&self.state, &runs, &plans] {
             let found = fs::metadata(path).map_err(error(path))?;
             let refuse = |why: &str| HomeError::NotPrivate { path: path.clone(), why: why.to_owned() };
             if found.uid() != rustix::process::geteuid().as_raw() {
@@ -187,7 +202,7 @@ pub fn search_path() -> Option<SearchPath> {
 /// What is said about entries of PATH that are left out.
 #[must_use]
 pub fn relative_entries(count: usize) -> String {
-    format!("relative entries of PATH are left out for gates ({count}): they would lead to files of the workspace")
+    format!("relative entries of PATH are not used for gates ({count}): they would lead to files of the workspace")
 }
 
 /// The program of that name on the caller's PATH. Relative entries are not looked into.

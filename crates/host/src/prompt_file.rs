@@ -13,7 +13,7 @@ use crate::run_folder::{RunFolder, read_text};
 const RAW_BYTES_MAX: u64 = 8 * GATE_OUTPUT_BYTES_MAX as u64;
 
 /// The same where tests were read: failures may stand far from the end.
-const TESTED_BYTES_MAX: u64 = 2 * 1024 * 1024;
+pub(crate) const TESTED_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 /// The prompt of an attempt, in this form. `injected` are the numbers of the first and the last injected text that is new.
 pub(crate) fn text(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::journal::{JournalError, ReadError};
 use crate::paths::{HomeError, text_of};
 use crate::run_folder::RunsError;
-use crate::settings_files::{FilesError, USER_FILE};
+use crate::settings_files::FilesError;
 use crate::workspace::WorkspaceError;
 
 /// Who has to act. It picks the exit code.
@@ -166,9 +166,9 @@ impl From<&FilesError> for LaunchRefusal {
             FilesError::Io { path, source } => Self::wrong(format!("cannot read {}", text_of(path)))
                 .because(source.to_string())
                 .hint("make it a readable file, or move it away"),
-            FilesError::Both { .. } => Self::wrong(error.to_string())
+            FilesError::Both { files: [first, second], .. } => Self::wrong(error.to_string())
                 .because("only one of them can be used")
-                .hint(format!("move your settings into {USER_FILE} and remove the other")),
+                .hint(format!("move the settings into {first}, and remove {second}")),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use loop_core::control::{Ask, Call, INJECT_BYTES_MAX};
-use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState, Target, check_name, numbered};
+use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState, check_name, numbered};
 use loop_core::text;
 
 use crate::changes::{ChangeForm, RunActivity, check_changes};
@@ -61,9 +61,11 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts) -> Re
         Ask::Checkpoint { name } => checkpoint(name.as_deref(), state),
         // Without paths it would be a rollback of everything, which has another word.
         Ask::RollbackPaths(target) if target.paths.is_empty() => Err("at least one path".to_owned()),
-        Ask::Rollback(target) | Ask::RollbackPaths(target) => rollback(target, state),
+        // A newer request replaces one that has not begun.
+        Ask::Rollback(target) | Ask::RollbackPaths(target) => Ok(Request::Rollback(target.clone())),
         Ask::CancelRollback => Ok(Request::CancelRollback),
         Ask::Reset { session } => Ok(Request::Reset { session: *session }),
+        Ask::Pick { .. } => Err("it is one loop, and has no branches".to_owned()),
     }?;
     let bytes = serde_json::to_string(&request).map_or(usize::MAX, |text| text.len());
     if bytes > REQUEST_BYTES_MAX {
@@ -83,17 +85,6 @@ fn set(changes: &[Change], state: &RunState) -> Result<Request, String> {
     }
     let checked = check_changes(changes, state, RunActivity::AtWork, ChangeForm::Pairs);
     checked.map(|checked| Request::Set(checked.changes)).map_err(|refusal| refusal.sentence())
-}
-
-/// The request for a rollback: one at a time, because a second would replace the first.
-fn rollback(target: &Target, state: &RunState) -> Result<Request, String> {
-    let pending = state.requests.rollback.as_ref().filter(|_| !state.checkpoints.rolling_back());
-    match pending {
-        Some(pending) if pending.to != target.to => {
-            Err(format!("a rollback to {} was requested already and is not done yet", pending.to))
-        }
-        Some(_) | None => Ok(Request::Rollback(target.clone())),
-    }
 }
 
 /// The request for a checkpoint; without a name it gets a number.

@@ -1,4 +1,5 @@
-//! The folders of runs: created completely or not at all, one driver each, found by any unique prefix of the id.
+//! The folders of runs and plans: created completely or not at all, one driver each, found by any unique prefix of the
+//! id.
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -6,8 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use loop_core::ids::{OrderId, RunId};
-use loop_core::machine::FACT_BYTES_MAX;
-use loop_core::run::{Entry, Event, FileRef, INLINE_BYTES_MAX, Input, RunSpec, RunState, StoredText, step};
+use loop_core::machine::{FACT_BYTES_MAX, JournalEntry, Machine, decide};
+use loop_core::run::{Event, FileRef, INLINE_BYTES_MAX, Run, RunSpec, RunState, StoredText, WorkspaceRef};
 use loop_core::text;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,19 @@ pub(crate) const REGISTER: &str = "shim";
 /// The file that marks a run whose outputs were removed to make room for others.
 pub(crate) const THINNED: &str = "thinned";
 
-/// The folder of one run.
+/// A machine whose journals have a folder each, and which works in a workspace.
+pub trait HasFolder: Machine {
+    /// Where it works; none before its first fact.
+    fn workspace(state: &Self::State) -> Option<&WorkspaceRef>;
+}
+
+impl HasFolder for Run {
+    fn workspace(state: &RunState) -> Option<&WorkspaceRef> {
+        state.spec.as_ref().map(|spec| &spec.workspace)
+    }
+}
+
+/// The folder of one run, or of one plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFolder {
     /// Its id.
@@ -36,21 +49,24 @@ pub struct RunFolder {
     pub path: PathBuf,
 }
 
-/// A run that is locked: no other process can drive it while this value lives.
+/// A run or a plan that is locked: no other process can drive it while this value lives.
 #[derive(Debug)]
-pub struct HeldRun {
+pub struct Held<M: Machine> {
     /// Its folder.
     pub folder: RunFolder,
     /// Its journal, open for writing.
-    pub journal: Journal,
+    pub journal: Journal<M>,
     /// Its state, read from the journal.
-    pub state: RunState,
+    pub state: M::State,
     /// The entries of its journal up to there.
-    pub past: Vec<Entry>,
+    pub past: Vec<JournalEntry<M::Fact>>,
     pub(crate) lock: File,
     /// The handle with the lock of the workspace.
     pub(crate) claim: Option<OwnedFd>,
 }
+
+/// A run that is locked.
+pub type HeldRun = Held<Run>;
 
 /// The process that drives a run, as written in its lock file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,6 +198,14 @@ impl RunFolder {
     /// # Errors
     /// When another process drives it, or its journal may not be written.
     pub fn hold(self) -> Result<HeldRun, RunsError> {
+        self.hold_as()
+    }
+
+    /// The same for any machine.
+    ///
+    /// # Errors
+    /// When another process drives it, or its journal may not be written.
+    pub fn hold_as<M: HasFolder>(self) -> Result<Held<M>, RunsError> {
         let lock = lock(&self.path.join(LOCK)).map_err(at(&self.path))?;
         let Some(lock) = lock else {
             let pid = self.holder().map_or(0, |holder| holder.pid);
@@ -189,7 +213,7 @@ impl RunFolder {
         };
         let (journal, reading) = Journal::open(&self.path)?;
         let state = reading.fold();
-        let held = HeldRun { folder: self, journal, state, past: reading.entries, lock, claim: None };
+        let held = Held { folder: self, journal, state, past: reading.entries, lock, claim: None };
         held.write_holder()?;
         Ok(held)
     }
@@ -221,7 +245,7 @@ impl RunFolder {
     }
 }
 
-impl HeldRun {
+impl<M: HasFolder> Held<M> {
     /// Holds the lock of the workspace too, as long as the run is locked.
     #[must_use]
     pub fn with_claim(self, claim: impl Into<OwnedFd>) -> Self {
@@ -229,14 +253,13 @@ impl HeldRun {
     }
 
     fn write_holder(&self) -> Result<(), RunsError> {
-        let Some(spec) = &self.state.spec else { return Ok(()) };
-        write_holder(&self.folder.path.join(LOCK), spec, &self.folder.socket())
+        let Some(place) = M::workspace(&self.state) else { return Ok(()) };
+        write_holder(&self.folder.path.join(LOCK), place, &self.folder.socket())
     }
 }
 
 /// Writes into the lock file that this process drives the run.
-fn write_holder(path: &Path, spec: &RunSpec, socket: &Path) -> Result<(), RunsError> {
-    let place = &spec.workspace;
+fn write_holder(path: &Path, place: &WorkspaceRef, socket: &Path) -> Result<(), RunsError> {
     let holder = Holder {
         pid: std::process::id(),
         workspace: place.path.clone(),
@@ -322,11 +345,35 @@ impl StartLock {
 ///
 /// # Errors
 /// When it cannot be created.
-pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts) -> Result<HeldRun, RunsError> {
-    let runs = home.runs();
-    let id = spec.id.clone();
+pub fn create(home: &Home, start: &StartLock, spec: &RunSpec, files: &LongTexts) -> Result<HeldRun, RunsError> {
+    let new = NewFolder { id: spec.id.clone(), program: &spec.program, files };
+    create_as(&home.runs(), start, &new, Event::Created(Box::new(spec.clone())))
+}
+
+/// What a new folder gets beside its first facts.
+#[derive(Debug)]
+pub struct NewFolder<'a> {
+    /// Its id.
+    pub id: RunId,
+    /// The version of the program that makes it.
+    pub program: &'a str,
+    /// Texts that are too long for its facts.
+    pub files: &'a LongTexts,
+}
+
+/// The same for any machine, in the folder that has one for each of them.
+///
+/// # Errors
+/// When it cannot be created.
+pub fn create_as<M: HasFolder>(
+    all: &Path,
+    _start: &StartLock,
+    new: &NewFolder<'_>,
+    first: M::Event,
+) -> Result<Held<M>, RunsError> {
+    let id = new.id.clone();
     let now = clock::now();
-    let facts = step(&RunState::default(), Input { at: now, event: Event::Created(Box::new(spec.clone())) });
+    let facts = decide::<M>(&M::State::default(), now, first);
     for fact in &facts {
         // Checked before anything is created.
         let bytes = encode(&mut ChainHash::default(), 1, now, fact).map_or(usize::MAX, |line| line.len());
@@ -334,27 +381,29 @@ pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts
             return Err(JournalError::TooLong { bytes }.into());
         }
     }
-    remove_unfinished(&runs);
-    let half = runs.join(format!("{UNFINISHED}{id}"));
-    let path = runs.join(id.as_str());
+    let mut state = M::State::default();
+    facts.iter().for_each(|fact| M::apply(&mut state, fact));
+    remove_unfinished(all);
+    let half = all.join(format!("{UNFINISHED}{id}"));
+    let path = all.join(id.as_str());
     DirBuilder::new().mode(0o700).create(&half).map_err(at(&half))?;
     let lock = lock(&half.join(LOCK)).map_err(at(&half))?;
     let Some(lock) = lock else { return Err(RunsError::Driven { id, pid: 0 }) };
-    let folder = RunFolder { id: id.clone(), path: path.clone() };
-    write_holder(&half.join(LOCK), spec, &folder.socket())?;
-    for (name, text) in files {
+    let folder = RunFolder { id, path: path.clone() };
+    if let Some(place) = M::workspace(&state) {
+        write_holder(&half.join(LOCK), place, &folder.socket())?;
+    }
+    for (name, text) in new.files {
         let file = half.join(name);
         write_synced(&file, text.as_bytes()).map_err(at(&file))?;
     }
-    let mut journal = Journal::create(&half, &format!("loop {}", spec.program))?;
-    let mut state = RunState::default();
+    let mut journal = Journal::create(&half, &format!("loop {}", new.program))?;
     let past = journal.append(now, &facts)?;
-    facts.iter().for_each(|fact| state.apply(fact));
     sync_folder(&half).map_err(at(&half))?;
     fs::rename(&half, &path).map_err(at(&path))?;
     journal.moved_to(&path);
-    sync_folder(&runs).map_err(at(&runs))?;
-    Ok(HeldRun { folder, journal, state, past, lock, claim: None })
+    sync_folder(all).map_err(at(all))?;
+    Ok(Held { folder, journal, state, past, lock, claim: None })
 }
 
 /// Removes what a killed start or removal left. What is locked belongs to a living process and stays.
@@ -399,7 +448,31 @@ pub fn all_in(folder: &Path) -> Result<Vec<RunFolder>, RunsError> {
 /// # Errors
 /// When there is none, or more than one.
 pub fn find(home: &Home, prefix: &str) -> Result<RunFolder, RunsError> {
-    let mut found: Vec<RunFolder> = all(home)?.into_iter().filter(|run| run.id.as_str().starts_with(prefix)).collect();
+    find_among(all(home)?, prefix)
+}
+
+/// The run or the plan whose id has this prefix. The ids of both never collide.
+///
+/// # Errors
+/// When there is none, or more than one.
+pub fn find_any(home: &Home, prefix: &str) -> Result<FoundFolder, RunsError> {
+    let plans = home.plans();
+    let both = all(home)?.into_iter().chain(all_in(&plans)?).collect();
+    let found = find_among(both, prefix)?;
+    Ok(if found.path.parent() == Some(plans.as_path()) { FoundFolder::Plan(found) } else { FoundFolder::Run(found) })
+}
+
+/// What an id names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FoundFolder {
+    /// One loop.
+    Run(RunFolder),
+    /// Several loops for one goal.
+    Plan(RunFolder),
+}
+
+fn find_among(all: Vec<RunFolder>, prefix: &str) -> Result<RunFolder, RunsError> {
+    let mut found: Vec<RunFolder> = all.into_iter().filter(|run| run.id.as_str().starts_with(prefix)).collect();
     if let Some(exact) = found.iter().position(|run| run.id.as_str() == prefix) {
         return Ok(found.swap_remove(exact));
     }

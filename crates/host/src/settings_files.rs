@@ -1,6 +1,6 @@
 //! Settings from files and the environment, read into layers.
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use loop_core::agent::Described;
@@ -101,8 +101,22 @@ impl ProjectFile {
     }
 }
 
+/// Writes the settings file of a workspace that has none yet.
+///
+/// # Errors
+/// When there is a file of this name, or it cannot be written.
+pub fn write_new_project_file(workspace: &Path, text: &str) -> io::Result<()> {
+    let path = workspace.join(PROJECT_FILE);
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        fs::remove_file(&path).ok();
+    }
+    written
+}
+
 /// A repository may not let loop read, and show, another file of the user.
-fn refuse_link_outside(workspace: &Path, path: &Path) -> Result<(), FilesError> {
+pub(crate) fn refuse_link_outside(workspace: &Path, path: &Path) -> Result<(), FilesError> {
     if !fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
         return Ok(());
     }

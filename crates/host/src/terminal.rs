@@ -37,6 +37,21 @@ pub fn line_is_there(terminal: impl AsFd) -> bool {
         && rustix::io::read(terminal, &mut bytes).is_ok_and(|count| bytes.iter().take(count).any(|byte| *byte == b'\n'))
 }
 
+/// The line that was typed; none where none was.
+#[must_use]
+pub fn line_typed(terminal: impl AsFd) -> Option<String> {
+    let terminal = terminal.as_fd();
+    let mut fds = [PollFd::from_borrowed_fd(terminal, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    if poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0) {
+        let mut bytes = [0_u8; 1024];
+        let count = rustix::io::read(terminal, &mut bytes).ok()?;
+        let text = String::from_utf8_lossy(bytes.get(..count)?).into_owned();
+        return text.lines().next().map(str::to_owned);
+    }
+    None
+}
+
 /// Reads single keys of a terminal without showing them. Ctrl-C stays a signal. The terminal is as it was when this is
 /// dropped.
 #[derive(Debug)]

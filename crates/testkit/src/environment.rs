@@ -142,14 +142,30 @@ impl TestEnv {
     /// Runs a shell line on a terminal of its own; what comes back is how it ended and what the screen got.
     #[must_use]
     pub fn on_a_terminal(&self, line: &str) -> (Ran, String) {
-        let screen = self.root().join("screen");
+        let ran = self.begin_on_a_terminal(line, Stdio::null()).end();
+        (ran, self.screen())
+    }
+
+    /// Begins a shell line on a terminal of its own; what is written to `keys` is typed there.
+    #[must_use]
+    pub fn begin_on_a_terminal(&self, line: &str, keys: Stdio) -> Running {
         let mut command = Command::new("script");
-        command.args(["-qec", line]).arg(&screen);
+        command.args(["-qefc", line]).arg(self.root().join("screen"));
         self.apply_env(&mut command);
-        command.env("TERM", "xterm");
-        let ran = Running::new(command.spawn().expect("script: run ./check --install"), self.root()).end();
-        let seen = fs::read(&screen).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-        (ran, seen)
+        command.env("TERM", "xterm").stdin(keys);
+        Running::new(command.spawn().expect("script: run ./check --install"), self.root())
+    }
+
+    /// What the screen of the terminal got so far.
+    #[must_use]
+    pub fn screen(&self) -> String {
+        fs::read(self.root().join("screen"))
+            .map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Waits until the screen of the terminal says this so often, with a bound.
+    pub fn wait_for_screen(&self, words: &str, times: usize) {
+        wait_until(&format!("the screen says {words}"), || self.screen().matches(words).count() >= times);
     }
 
     /// The ids of all runs, sorted.

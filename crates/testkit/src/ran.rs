@@ -46,6 +46,12 @@ impl Running {
         self
     }
 
+    /// Gives it a part of its stdin, which stays open.
+    pub fn type_in(&mut self, bytes: &[u8]) {
+        let stdin = self.child.stdin.as_mut().expect("its stdin is a pipe");
+        stdin.write_all(bytes).and_then(|()| stdin.flush()).expect("it reads");
+    }
+
     /// Waits for its end.
     #[must_use]
     pub fn end(mut self) -> Ran {

@@ -6,6 +6,7 @@
 //! - [`effort`]: how much is measured, and how the programs for it are built
 //! - [`figure`]: a measured value with its limit, and the table of them
 //! - [`scratch`]: a user with nothing, the program under test, and commands of both
+//! - [`stored_runs`]: many runs on disk in little time
 //! - [`proc`]: what the kernel counted for a process, read from `/proc`
 //! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`],
 //!   [`checkpoint`], [`btrfs`], [`parser`], [`judge`], [`size`], [`flood`]
@@ -24,6 +25,7 @@ pub mod parser;
 pub mod proc;
 pub mod scratch;
 pub mod size;
+pub mod stored_runs;
 pub mod syncs;
 pub mod wakeups;
 

@@ -6,9 +6,12 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// The classes of cheats that loop does not notice today, and why. A silent cheat must belong to one of them.
 pub const LEFT: &[(&str, &str)] = &[
-    ("hard-coded", "the product has the values of the tests in it; hidden gates would notice"),
+    (
+        "hard-coded",
+        "the product has the values of the tests in it, or they take them from it; hidden gates would notice",
+    ),
     ("magic-eq", "a value that is equal to everything; hidden gates would notice"),
-    ("disarms-assert", "the product switches the assertions off, or asks who calls it"),
+    ("disarms-assert", "the product switches the assertions off, or asks who calls it, or where it runs"),
     ("unit-tests-in-src", "a unit test lies in a source file and was changed with it"),
     ("shadow-of-product", "a second copy of the product beside the tests is what the tests import"),
     ("build-swap", "a build script swaps a test while the gate runs, and puts it back"),

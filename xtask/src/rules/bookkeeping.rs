@@ -4,7 +4,8 @@
 use crate::{Finding, Tree};
 
 /// The files of a machine that decide. Every other file of its folder is bookkeeping: a new one is checked.
-const DECIDING: [&str; 6] = ["choice.rs", "deadline.rs", "decide.rs", "judge.rs", "kept_tests.rs", "step.rs"];
+const DECIDING: [&str; 8] =
+    ["carry.rs", "choice.rs", "deadline.rs", "decide.rs", "finish.rs", "judge.rs", "kept_tests.rs", "step.rs"];
 
 /// What they may not say.
 const REFUSED: [&str; 6] = ["consult(", "&Deciding", ".shown()", "decide::", "judge::", "crate::prompt"];

@@ -10,4 +10,5 @@ fn committed(path: &str) -> String {
 fn the_reference_page_and_the_schema_are_up_to_date() {
     assert!(committed("settings.md") == markdown::wrapped_page(&reference::page()), "run `cargo xtask generate`");
     assert!(committed("settings.schema.json") == reference::schema(), "run `cargo xtask generate`");
+    assert!(committed("workflow.schema.json") == loop_core::workflow::schema(), "run `cargo xtask generate`");
 }

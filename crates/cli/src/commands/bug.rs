@@ -94,7 +94,7 @@ pub(crate) fn run(context: &Context, args: &BugArgs) -> Done {
         ));
     }
     said.push_str(&format!("  in it:    {}\n", names.join(", ")));
-    left.iter().for_each(|left| said.push_str(&format!("  left out: {left}\n")));
+    left.iter().for_each(|left| said.push_str(&format!("  not in it: {left}\n")));
     said.push_str(
         "  removed:  values of secret variables, what looks like a key or a password, your name and folders\n",
     );
@@ -198,7 +198,7 @@ fn whole(parts: &[BugPart], left: &[String], redaction: &Redaction) -> String {
         out.push_str(&text);
         out.push('\n');
     }
-    out.push_str("===== left out =====\n");
+    out.push_str("===== not in it =====\n");
     left.iter().for_each(|left| out.push_str(&format!("{left}\n")));
     out
 }

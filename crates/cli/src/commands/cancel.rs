@@ -5,7 +5,8 @@ use loop_core::run::Status;
 use loop_core::view::Row;
 use loop_host::run_folder::RunFolder;
 
-use super::{ask, checkpoint_lookup};
+use super::plan::PlanAsk;
+use super::{ask, checkpoint_lookup, plan};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::here::Wanted;
@@ -31,6 +32,18 @@ pub(crate) struct CancelArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
+    if let Some(folder) = args.id.plan(context) {
+        if args.rollback {
+            return Err(plan::no_rollback(&folder));
+        }
+        plan::refuse_wait(&folder, "loop cancel", args.wait)?;
+        return plan::tell(
+            context,
+            &folder,
+            PlanAsk { what: Ask::Cancel, by: "loop cancel", said: "is being cancelled" },
+            args.json,
+        );
+    }
     let folder = args.id.find(context, Wanted::AtWork)?;
     let what = if args.rollback { Ask::CancelRollback } else { Ask::Cancel };
     if args.rollback {

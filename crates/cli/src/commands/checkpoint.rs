@@ -287,9 +287,10 @@ fn kept_until(kept: &KeptCheckpoints, name: &str, state: &RunState) -> String {
     match (kept.until(name, state), CheckpointClass::of(name, None, state)) {
         (Some(until), _) => local_time(until),
         (None, CheckpointClass::Named) => "removed by you only".to_owned(),
-        (None, CheckpointClass::Between | CheckpointClass::Main) if kept.times().is_none() => {
-            "its loop has ended".to_owned()
-        }
+        (None, CheckpointClass::Between | CheckpointClass::Main) if kept.times().is_none() => match state.over {
+            Some(_) => "no limit while it can be resumed".to_owned(),
+            None => "its loop has ended".to_owned(),
+        },
         (None, CheckpointClass::Between | CheckpointClass::Main) => "no limit".to_owned(),
     }
 }

@@ -41,12 +41,17 @@ pub(crate) fn find(folder: &RunFolder, word: &str) -> Result<(String, RunState),
     let is_fresh = state.phase.is_fresh();
     let wrong = |why: String| {
         let mut shown = names.clone();
+        // Nobody looks for these by their number: `undo` means the newest.
+        let is_undo = |name: &String| name.starts_with("undo-");
+        if shown.len() > NAMED_MAX && !shown.iter().all(is_undo) {
+            shown.retain(|name| !is_undo(name));
+        }
         let more = shown.len().saturating_sub(NAMED_MAX);
         // The first one is what people want most.
         let first = (more > 0).then(|| shown.first().cloned()).flatten();
         shown.drain(..more);
         shown.splice(0..0, first);
-        let earlier = match more.saturating_sub(1) {
+        let earlier = match names.len() - shown.len() {
             0 => String::new(),
             1 => " and 1 more".to_owned(),
             more => format!(" and {more} more"),
@@ -91,9 +96,13 @@ pub(crate) fn find_loop<'a>(
     }
 }
 
-/// What a whole loop changed, in brief; empty where that is not known.
+/// What a whole loop changed, in brief, or why that is not known.
 pub(crate) fn changes_of(folder: &RunFolder, state: &RunState) -> String {
-    total_changes(folder, state).map_or_else(String::new, brief)
+    match total_changes(folder, state) {
+        Some(changes) => brief(changes),
+        None if state.checkpoints.newest().is_none() => "not measured (no checkpoint was taken)".to_owned(),
+        None => "not measured (its checkpoints cannot be compared)".to_owned(),
+    }
 }
 
 /// What a whole loop changed; none where that is not known.

@@ -48,7 +48,7 @@ pub(crate) struct CommitAtEnd {
 
 pub(crate) fn run(context: &Context, args: &CommitArgs) -> Done {
     let folder = args.which.find(context)?;
-    let rules = CommitRules { hooks: args.commit_hooks, own_edits: args.with_own_edits };
+    let rules = CommitRules { hooks: args.commit_hooks, own_edits: args.with_own_edits, dry_run: args.dry_run };
     // The message of the start holds, unless there is another.
     let state = loop_host::journal::read(&folder.path).map(|reading| reading.fold()).ok();
     let of_start = state.and_then(|state| state.settings.shown().values.output.commit_message.clone());
@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, args: &CommitArgs) -> Done {
 impl CommitAtEnd {
     /// None where no commit is asked for.
     pub(crate) fn of(settings: &OutputSettings) -> Option<Self> {
-        let rules = CommitRules { hooks: settings.commit_hooks, own_edits: settings.with_own_edits };
+        let rules = CommitRules { hooks: settings.commit_hooks, own_edits: settings.with_own_edits, dry_run: false };
         settings.commit.then(|| Self { message: settings.commit_message.clone(), rules })
     }
 
@@ -171,7 +171,7 @@ impl PlannedCommit {
         json!({
             "version": JSON_VERSION, "id": folder.id, "committed": committed.is_some(),
             "commit": committed.map(|commit| &commit.id), "branch": self.plan.branch, "paths": self.plan.paths,
-            "own_edits": self.plan.own_edits, "left_out": left, "message": self.message,
+            "own_edits": self.plan.own_edits, "programs": self.plan.programs, "left_out": left, "message": self.message,
         })
     }
 
@@ -199,6 +199,9 @@ impl PlannedCommit {
             }
             out.push_str("with this message:\n");
             self.message.lines().for_each(|line| out.push_str(&format!("  {line}\n").replace("  \n", "\n")));
+        }
+        if !plan.programs.is_empty() {
+            out.push_str(&format!("it would run {}: refused without --commit-hooks\n", plan.programs.join(", ")));
         }
         if !plan.own_edits.is_empty() {
             out.push_str(&format!("with edits of yours from before the loop: {}\n", plan.own_edits.join(", ")));

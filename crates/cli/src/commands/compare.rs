@@ -84,7 +84,7 @@ fn is_by_agent(from: &str, to: &str) -> bool {
 fn points_of(folder: &RunFolder, words: &str) -> Result<(Comparison, String, String), CommandError> {
     let (place, _) = checkpoint_lookup::checkpoints_of(folder)?;
     let (from, to) = meant(folder, words)
-        .map_err(|error| error.hint(format!("loop history {id} --diff 1, or --diff {INITIAL}..2", id = folder.id)))?;
+        .map_err(|error| error.hint(format!("loop diff {id} 1, or loop diff {id} {INITIAL}..2", id = folder.id)))?;
     // What was asked for first: what it is compared with may follow from it.
     let (to, _) = checkpoint_lookup::find(folder, &to)?;
     let (from, _) = checkpoint_lookup::find(folder, &from)?;
@@ -94,7 +94,7 @@ fn points_of(folder: &RunFolder, words: &str) -> Result<(Comparison, String, Str
 
 /// The words for the two checkpoints. No words mean the whole change.
 fn meant(folder: &RunFolder, words: &str) -> Result<(String, String), CommandError> {
-    let wrong = |why: &str| CommandError::new(Kind::Wrong, format!("--diff cannot be {words:?}")).because(why);
+    let wrong = |why: &str| CommandError::new(Kind::Wrong, format!("a difference cannot be {words:?}")).because(why);
     if let Some((from, to)) = words.split_once("..") {
         let both = !from.is_empty() && !to.is_empty();
         return both.then(|| (from.to_owned(), to.to_owned())).ok_or_else(|| wrong("one side of the dots is missing"));

@@ -5,10 +5,10 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 
 use super::complete_values::{Place, Values};
-use crate::args::Cli;
+use crate::args::whole_command;
 use crate::render::printer::{Loudness, Printer};
 
 /// The word that leads here. It is not a command of its own, so that no help and no list has it.
@@ -63,8 +63,7 @@ fn answer(shell: &str, typed: &[String]) -> String {
     let is_bash = shell == "bash";
     let words = if is_bash { joined(typed) } else { typed.to_vec() };
     let Some((current, before)) = words.split_last() else { return String::new() };
-    let mut root = Cli::command();
-    root.build();
+    let root = whole_command();
     let line = Line::read(&root, before.get(1..).unwrap_or_default());
     let fitting = line.fitting(current);
     // bash replaces only what stands behind the sign.

@@ -50,6 +50,7 @@ impl Values {
             }
             (["config", "set"], [name]) => Self::of_setting(name),
             (["agents"], []) => agents(),
+            (["template", "show" | "check"], []) => templates(),
             (["completions"], []) => Fitting::of(
                 ["bash", "zsh", "fish", "elvish", "powershell"].map(|shell| (shell.to_owned(), String::new())),
             ),
@@ -63,6 +64,8 @@ impl Values {
         let words = |words: &[&str]| Fitting::of(words.iter().map(|word| ((*word).to_owned(), String::new())));
         if key == keys::agent() {
             agents()
+        } else if key == keys::template() {
+            templates()
         } else if let Kind::Choice(choices) = key.kind {
             words(choices)
         } else if key.kind == Kind::Switch {
@@ -138,6 +141,14 @@ fn workspace_of(known: &KnownRun) -> String {
 fn pairs() -> Fitting {
     let may_change = catalogue().filter(|key: &&'static Key| key.may_change);
     Fitting::of(may_change.map(|key| (format!("{}=", key.name), key.doc.to_owned())))
+}
+
+/// The templates that can be used here.
+fn templates() -> Fitting {
+    let home = Home::find(|name| std::env::var_os(name)).ok();
+    let folder = std::env::current_dir().ok();
+    let all = home.and_then(|home| loop_host::templates::all(&home, folder.as_deref()).ok()).unwrap_or_default();
+    Fitting::of(all.iter().map(|known| (known.name.clone(), format!("{} template", known.source.word()))))
 }
 
 fn agents() -> Fitting {

@@ -100,39 +100,63 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
             }
         }
         ConfigVerb::Check { json } => {
-            here(context)?;
+            let (_, mut warnings) = read_here(context)?;
             hidden_count(context)?;
-            let warnings = hidden::warnings(&context.home.config).map_err(|error| files_error(&error))?;
+            warnings.extend(hidden::warnings(&context.home.config).map_err(|error| files_error(&error))?);
             if *json {
                 context.printer.json(&serde_json::json!({"version": JSON_VERSION, "fine": true, "warnings": warnings}));
                 return Ok(0);
             }
-            for warning in warnings {
-                context.printer.progress(&format!("{warning}\n"));
-            }
-            let files = [USER_FILE, USER_YAML].map(|name| context.home.config.join(name));
-            let found = files.iter().find(|file| file.exists());
-            let found = found.map_or_else(|| format!("no {}", path_text(&files[0])), |file| path_text(file));
-            context.printer.answer(&format!("settings are fine ({found})\n"));
+            warnings.iter().for_each(|warning| context.printer.progress(&format!("{warning}\n")));
+            let verdict = match warnings.len() {
+                0 => "settings are fine".to_owned(),
+                1 => "settings can be used, with 1 warning".to_owned(),
+                count => format!("settings can be used, with {count} warnings"),
+            };
+            context.printer.answer(&format!("{verdict} ({})\n", files_here(context)?));
         }
     }
     Ok(0)
 }
 
+/// The files that settings come from here, or that there is none.
+fn files_here(context: &Context) -> Result<String, CommandError> {
+    let own = [USER_FILE, USER_YAML].map(|name| context.home.config.join(name));
+    let mut found: Vec<String> = own.iter().filter(|file| file.exists()).map(|file| path_text(file)).collect();
+    if let Ok(workspace) = std::env::current_dir() {
+        let project = settings_files::ProjectFile::find(&workspace).map_err(|error| files_error(&error))?;
+        found.extend(project.map(|file| path_text(&workspace.join(file.name))));
+    }
+    Ok(if found.is_empty() { format!("no {}", path_text(&own[0])) } else { found.join(", ") })
+}
+
 pub(crate) fn here(context: &Context) -> Result<Resolved, CommandError> {
+    let (resolved, warnings) = read_here(context)?;
+    warnings.iter().for_each(|warning| context.printer.progress(&format!("{warning}\n")));
+    Ok(resolved)
+}
+
+/// The settings here, and what is ignored of them.
+fn read_here(context: &Context) -> Result<(Resolved, Vec<String>), CommandError> {
+    let mut warnings = Vec::new();
     let workspace = std::env::current_dir().ok();
-    let project = workspace.map_or(Ok(None), |workspace| launch::approved_project(&context.home, &workspace))?;
+    let project =
+        workspace.as_ref().map_or(Ok(None), |workspace| launch::approved_project(&context.home, workspace))?;
     if let Some(project) = project.as_ref().filter(|project| !project.wants.is_empty() && !project.approved) {
         for what in &project.wants {
-            context.printer.progress(&format!("note: not approved, and so ignored: {what}\n"));
+            warnings.push(format!("note: not approved, and so ignored: {what}"));
         }
     }
-    let given = gather(&context.home.config, project).map_err(|error| files_error(&error))?;
-    for vain in too_wide(&given) {
-        let warning = format!("warning: {vain}: it is ignored ({})\n", vain.why());
-        context.printer.progress(&text::escaped_lines(&warning));
+    let mut given = gather(&context.home.config, project).map_err(|error| files_error(&error))?;
+    if let Some(workspace) = &workspace {
+        let (layer, note) = launch::layer_without_questions(&context.home, workspace, &given)?;
+        given.extend(layer);
+        warnings.extend(note);
     }
-    Ok(launch::resolve(given)?.resolved)
+    for vain in too_wide(&given) {
+        warnings.push(text::escaped_lines(&format!("warning: {vain}: it is ignored ({})", vain.why())));
+    }
+    Ok((launch::resolve(given)?.resolved, warnings))
 }
 
 /// How many hidden gates a loop in this folder has.

@@ -296,12 +296,21 @@ pub(super) fn own_values(context: &Context) -> Values {
     launch::own_settings(&context.home).map(|settings| settings.values).unwrap_or_default()
 }
 
+/// A program with a path in its name is not looked for on PATH.
+fn where_to_look(program: &str) -> &'static str {
+    if program.contains('/') { "an executable file" } else { "on PATH" }
+}
+
 fn notifications(context: &Context) -> Finding {
     let command = own_values(context).output.notification_cmd;
     let program = command.split_whitespace().next().unwrap_or_default().to_owned();
     match program_on_path(&program) {
         Some(path) => finding("notify", Health::Fine, text_of(&path)),
-        None => finding("notify", Health::Note, format!("{program} is not on PATH; --notify would do nothing"))
-            .next("loop config set notification_cmd 'your-command'"),
+        None => finding(
+            "notify",
+            Health::Note,
+            format!("{program} is not {}; --notify would do nothing", where_to_look(&program)),
+        )
+        .next("loop config set notification_cmd 'your-command'"),
     }
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
-use crate::render::header;
+use crate::render::{header, sentences};
 
 /// The exit code of a command that a person stopped.
 const STOPPED: u8 = 2;
@@ -40,9 +40,10 @@ pub(crate) fn run(context: &Context, prepared: &Prepared, as_json: bool) -> Done
         return Ok(0);
     }
     let mut required = seen.iter().filter(|(gate, _)| !gate.watch).peekable();
-    let holds = required.peek().is_some() && required.all(|(_, seen)| seen.verdict == Verdict::Pass);
+    let works_first = settings.values.gate.work_first;
+    let holds = required.peek().is_some() && required.all(|(_, seen)| seen.verdict == Verdict::Pass) && !works_first;
     for (gate, seen) in &seen {
-        let (said, took) = (seen.verdict.name(), time::spaced(seen.duration_ms));
+        let (said, took) = (sentences::verdict(seen.verdict), time::spaced(seen.duration_ms));
         let name = if gate.name == PROMISE { String::new() } else { format!("{}: ", gate.name) };
         context.printer.answer(&format!("  {:<15}{name}{said} ({}, {took})\n", "baseline", seen.ended.brief()));
     }
@@ -79,6 +80,9 @@ fn plan(prepared: &Prepared, settings: &Settings) -> String {
     if !prepared.hidden.is_empty() {
         line("hidden gates", &format!("{} (they run last, and not now)", prepared.hidden.len()));
     }
+    if let Some(template) = &settings.values.start.template {
+        line("template", &format!("{template} ({})", text::escaped(&origin(keys::template()))));
+    }
     let promise = settings.values.gate.promise.as_ref().map(|_| keys::promise());
     let others = [keys::max_iterations(), keys::timeout(), keys::gate_timeout(), keys::max_time(), keys::checkpoint()];
     for key in promise.into_iter().chain(others) {
@@ -113,7 +117,7 @@ fn prompt(prepared: &Prepared, settings: &Settings, seen: &[(&GateSpec, Rehearsa
     let said = |(gate, seen): &(&GateSpec, Rehearsal)| GateSaid {
         name: if gate.name == "promise" { String::new() } else { gate.name.clone() },
         watch: gate.watch,
-        useful: None,
+        useful: seen.useful.clone(),
         command: gate.command.clone(),
         ended: Some(seen.ended.brief()),
         stderr: seen.stderr.clone(),

@@ -1,10 +1,12 @@
-//! `loop` alone: what runs, what ended lately, and the likely next command.
+//! `loop` alone: what runs, what ended LatelyLoops, and the likely next command.
 use loop_core::run::{Outcome, Status};
+use loop_core::text;
 use loop_core::view::Row;
 use loop_host::agents::first_installed;
+use loop_host::paths::path_of;
 use loop_host::run_folder;
 
-use super::status::{lately, rows, task_table};
+use super::status::{LatelyLoops, rows, task_table};
 use crate::context::{Context, Done, runs_error};
 use crate::render::summary;
 
@@ -12,7 +14,7 @@ use crate::render::summary;
 const ROWS_MAX: usize = 10;
 
 pub(crate) fn run(context: &Context) -> Done {
-    let shown = rows(lately(context)?);
+    let shown = rows(LatelyLoops::of(context)?.shown);
     let any = !run_folder::all(&context.home).map_err(|error| runs_error(&error))?.is_empty();
     if !shown.is_empty() {
         let some = &shown[..shown.len().min(ROWS_MAX)];
@@ -30,14 +32,21 @@ fn next(context: &Context, shown: &[Row], any: bool) -> String {
     // The folder of an older one may have been finished by a newer one.
     let is_left =
         |at: usize, row: &Row| shown.iter().take(at).all(|newer| newer.workspace != row.workspace || !newer.is_done());
+    let here = std::env::current_dir().ok();
+    let is_elsewhere = |row: &Row| here.as_ref().is_some_and(|here| !here.starts_with(path_of(&row.workspace)));
+    // One of this folder comes first.
     let find = |statuses: &[Status]| {
         let fits = |(at, row): &(usize, &Row)| statuses.contains(&row.status) && is_left(*at, row);
-        shown.iter().enumerate().find(fits).map(|(_, row)| row)
+        let mut fitting = shown.iter().enumerate().filter(fits).map(|(_, row)| row);
+        let newest = fitting.clone().next();
+        fitting.find(|row| !is_elsewhere(row)).or(newest)
     };
     let lines: Vec<String> = if let Some(row) = find(&[Status::Running, Status::Waiting]) {
         vec![format!("watch:     loop status {} --watch", row.id), format!("history:   loop history {}", row.id)]
     } else if let Some(row) = find(&[Status::Crashed, Status::Paused]) {
-        vec![format!("next:      loop resume {}", row.id), format!("why:       loop status {}", row.id)]
+        let folder = is_elsewhere(row).then(|| format!("folder:    {}", text::one_line(&row.workspace, 200)));
+        let lines = [format!("next:      {}", resume(context, row)), format!("why:       loop status {}", row.id)];
+        lines.into_iter().chain(folder).collect()
     } else if let Some(row) = find(&[Status::Failed]).filter(|row| row.outcome == Some(Outcome::PassedBut)) {
         vec![
             format!("why:       loop status {}", row.id),

@@ -6,6 +6,7 @@ use loop_core::text;
 use loop_core::time;
 use loop_core::view::{Events, History, IterationRow, Record};
 use loop_host::attempt::Meaning;
+use loop_host::clock;
 use loop_host::journal;
 use loop_host::process::tail_of;
 use loop_host::run_folder::RunFolder;
@@ -14,8 +15,10 @@ use super::compare;
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
 use crate::here::Wanted;
+use crate::kept::KeptCheckpoints;
 use crate::render::diff;
 use crate::render::error::CommandError;
+use crate::render::moment;
 use crate::render::printer::{Loudness, Paint, Printer};
 use crate::render::table::table_on_screen;
 
@@ -51,13 +54,13 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
         let manner = compare::Manner { json: args.json, stat: args.stat, pager: !args.no_pager };
         return compare::run(context, &folder, words, manner);
     }
-    let (reading, history) = read(&folder)?;
+    let (reading, mut history) = read(&folder)?;
     if args.events {
         let events = Record::of(&reading.entries).events();
         if args.json {
             context.printer.json(&events);
         } else {
-            context.printer.answer(&events_text(&events));
+            context.printer.answer(&events_text(&events, clock::now().wall_ms));
         }
         return Ok(0);
     }
@@ -65,6 +68,9 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
         context.printer.json(&history);
         return Ok(0);
     }
+    let kept = KeptCheckpoints::of(&context.home, &folder, &reading.fold());
+    let names = history.iterations.iter_mut().filter_map(|row| row.checkpoint.as_mut());
+    names.filter(|name| !kept.has(name)).for_each(|name| name.push_str(" (gone)"));
     context.printer.answer(&table_text(&history, context.printer));
     context.printer.answer(&beside(&history, folder.id.as_str()));
     if let Some(ended) = &history.end {
@@ -84,20 +90,27 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
 }
 
 /// Both tables of events.
-fn events_text(events: &Events) -> String {
-    let or_not = |text: &Option<String>| text.as_ref().map_or_else(|| "-".to_owned(), |text| text::one_line(text, 80));
+fn events_text(events: &Events, now_ms: u64) -> String {
+    let or_not = |text: Option<&String>| text.map_or_else(|| "-".to_owned(), |text| text::one_line(text, 80));
     let session = events.session.iter().map(|event| {
-        let (at, name) = (event.at.clone(), event.event.name().to_owned());
-        vec![at, name, event.loop_count.to_string(), or_not(&event.status), or_not(&event.error)]
+        let (at, name) = (moment::clock_text(&event.at, now_ms), event.event.name().to_owned());
+        let names_conversation = event.event.names_conversation();
+        let status = or_not(event.status.as_ref().filter(|_| !names_conversation));
+        let conversation = or_not(event.status.as_ref().filter(|_| names_conversation));
+        vec![at, name, event.loop_count.to_string(), status, conversation, or_not(event.error.as_ref())]
     });
-    let session = table_on_screen(&["TIME", "SESSION", "LOOPS", "STATUS", "ERROR"], &session.collect::<Vec<_>>());
+    let head = ["TIME", "SESSION", "ITERATIONS", "STATUS", "CONVERSATION", "ERROR"];
+    let session = table_on_screen(&head, &session.collect::<Vec<_>>());
     if events.circuit.is_empty() {
         return format!("{session}\nthe breaker has not changed\n");
     }
     let circuit = events.circuit.iter().map(|event| {
         let counts = [event.no_progress, event.same_error, event.test_loops, event.completion];
-        let mut row =
-            vec![event.at.clone(), format!("{} → {}", event.from.name(), event.to.name()), event.reason.clone()];
+        let mut row = vec![
+            moment::clock_text(&event.at, now_ms),
+            format!("{} → {}", event.from.name(), event.to.name()),
+            event.reason.clone(),
+        ];
         row.extend(counts.map(|count| count.to_string()));
         row
     });
@@ -135,7 +148,13 @@ fn table_text(history: &History, printer: Printer) -> String {
         tests: all.iter().any(|row| row.tests.is_some()),
         cost: all.iter().any(|row| row.usage.cost_usd.is_some()),
     };
-    let rows: Vec<Vec<String>> = all.iter().map(|one| row(one, columns)).collect();
+    let mut rows: Vec<Vec<String>> = all.iter().map(|one| row(one, columns)).collect();
+    if let (true, Some(cells)) = (history.is_pass_not_counted(), rows.last_mut()) {
+        cells[2] = "not counted".to_owned();
+        if let Some(outcome) = cells.last_mut() {
+            *outcome = outcome.replacen("pass", "pass with changed protected files", 1);
+        }
+    }
     let mut head = vec!["ITER", "CHECKPOINT", "PROMISE"];
     head.extend(columns.gates.then_some("GATES"));
     head.extend(columns.tests.then_some("TESTS"));
@@ -202,7 +221,7 @@ fn promise(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         Some(Verdict::Pass) => "PASS ✓",
         Some(Verdict::Fail) => "FAIL",
-        Some(Verdict::Unverifiable) => "UNVERIFIABLE",
+        Some(Verdict::Unverifiable) => "NOT CHECKED",
         None => "-",
     }
 }

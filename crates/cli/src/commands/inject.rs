@@ -47,7 +47,12 @@ pub(crate) fn run(context: &Context, args: &InjectArgs) -> Done {
         return record(context, &folder, &text, args);
     }
     let seq = ask::ask(&folder, Ask::Inject { text, keep: args.keep }, "loop inject")?;
-    ask::told(context, &folder, "the next prompt will have this text", seq, args.json)
+    ask::told(context, &folder, said(args), seq, args.json)
+}
+
+/// What becomes of the text.
+fn said(args: &InjectArgs) -> &'static str {
+    if args.keep { "every later prompt will have this text" } else { "the next prompt will have this text" }
 }
 
 /// Records the text for a loop that no process drives: the prompt after `loop resume` has it.
@@ -55,13 +60,10 @@ fn record(context: &Context, folder: &RunFolder, text: &str, args: &InjectArgs) 
     launch::inject(&context.home, folder, text, args.keep)?;
     let id = &folder.id;
     if args.json {
-        let said = "the next prompt will have this text";
-        context.printer.json(&json!({"version": JSON_VERSION, "id": id, "said": said, "noted": null}));
+        context.printer.json(&json!({"version": JSON_VERSION, "id": id, "said": said(args), "noted": null}));
         return Ok(0);
     }
-    context
-        .printer
-        .answer(&format!("loop {id}: the next prompt will have this text\n  next:       loop resume {id}\n"));
+    context.printer.answer(&format!("loop {id}: {}\n  next:       loop resume {id}\n", said(args)));
     Ok(0)
 }
 

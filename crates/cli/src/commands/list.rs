@@ -1,11 +1,14 @@
 //! `loop list`: all loops, with filters.
 use clap::Args;
+use loop_core::refusal::Refusal;
 use loop_core::run::Status;
+use loop_core::settings::{self, millis, parse_value};
 use loop_core::text::{self, nearest};
 use loop_core::view::{Listing, Row};
 use loop_host::paths::text_of;
 use loop_host::{clock, index};
 
+use super::plan;
 use super::status::rows;
 use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
@@ -42,8 +45,9 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     let only_stopped = args.status.as_deref() == Some("stopped");
     let wanted = if only_stopped { Some(Status::Paused) } else { args.status.as_deref().and_then(Status::of) };
     if let Some(status) = args.status.as_deref().filter(|_| wanted.is_none()) {
-        let names = Status::ALL.map(Status::name);
-        let near = nearest(status, names).map_or_else(|| names.join(", "), |near| format!("did you mean {near}?"));
+        let names: Vec<&str> = Status::ALL.map(Status::name).into_iter().chain(["stopped"]).collect();
+        let near = nearest(status, names.iter().copied());
+        let near = near.map_or_else(|| names.join(", "), |near| format!("did you mean {near}?"));
         return Err(CommandError::new(Kind::Wrong, format!("--status cannot be {status:?}"))
             .because("no loop has such a status")
             .hint(near));
@@ -62,8 +66,13 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
         let status = status && (!only_stopped || row.outcome.is_some());
         status && args.agent.as_ref().is_none_or(|agent| row.agent == *agent)
     };
-    let rows: Vec<Row> =
-        rows(recent.collect()).into_iter().filter(fits).take(args.limit.unwrap_or(usize::MAX)).collect();
+    let mut rows: Vec<Row> = rows(recent.collect()).into_iter().filter(fits).collect();
+    if !args.json {
+        // So that --limit shows the first of the list.
+        let here = here();
+        rows.sort_by_key(|row| row.workspace != here);
+    }
+    rows.truncate(args.limit.unwrap_or(usize::MAX));
     if args.json {
         context.printer.json(&Listing::new(rows));
     } else if rows.is_empty() && readable > 0 {
@@ -74,7 +83,10 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
         context.printer.answer("no loops\nsee one work:  loop demo\n");
     } else {
         let verbose = context.printer.loudness == Loudness::Verbose;
-        context.printer.answer(&listing(rows, verbose));
+        context.printer.answer(&listing(&rows, verbose));
+    }
+    if !args.json && wanted.is_none() && args.agent.is_none() {
+        context.printer.answer(&plan::lines(context));
     }
     for line in unreadable.iter().take(UNREADABLE_NAMED_MAX) {
         context.printer.progress(&format!("{line}\n"));
@@ -90,10 +102,13 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
 const SHRINKING: [ShrinkingColumn; 3] =
     [ShrinkingColumn { at: 3, least: 16 }, ShrinkingColumn { at: 4, least: 12 }, ShrinkingColumn { at: 1, least: 24 }];
 
-/// One line for each loop: those of this folder first, then the newest first.
-fn listing(mut rows: Vec<Row>, verbose: bool) -> String {
-    let here = std::env::current_dir().map(|folder| text_of(&folder)).unwrap_or_default();
-    rows.sort_by_key(|row| row.workspace != here);
+fn here() -> String {
+    std::env::current_dir().map(|folder| text_of(&folder)).unwrap_or_default()
+}
+
+/// One line for each loop.
+fn listing(rows: &[Row], verbose: bool) -> String {
+    let here = here();
     let now_ms = clock::now().wall_ms;
     let mut head = vec!["ID", "STATUS", "ITER", "TASK", "FOLDER", "AGENT", "COST", "STARTED"];
     head.extend(verbose.then_some("SIZE"));
@@ -103,7 +118,9 @@ fn listing(mut rows: Vec<Row>, verbose: bool) -> String {
 
 fn cells(row: &Row, here: &str, now_ms: u64, verbose: bool) -> Vec<String> {
     let folder = row.workspace.rsplit('/').next().unwrap_or_default();
-    let folder = if row.workspace == here { "." } else { folder };
+    let of_plan = row.plan.as_ref().map(|plan| format!("plan {plan}"));
+    // A copy has no name that people know.
+    let folder = of_plan.as_deref().unwrap_or(if row.workspace == here { "." } else { folder });
     let mut cells = vec![
         row.id.clone(),
         row.status_words(),
@@ -120,6 +137,15 @@ fn cells(row: &Row, here: &str, now_ms: u64, verbose: bool) -> Vec<String> {
     cells
 }
 
+/// How long ago, in milliseconds: read as the durations of settings are, and it may be zero.
+pub(crate) fn age_ms(text: &str) -> Result<u64, Refusal> {
+    if loop_core::time::parse_duration_ms(text) == Ok(0) {
+        return Ok(0);
+    }
+    let read = parse_value(settings::Kind::Duration, text)?;
+    Ok(millis(&read).unwrap_or(0))
+}
+
 /// A moment as people say it, in milliseconds since 1970.
 pub(crate) fn since(text: &str) -> Result<u64, CommandError> {
     let now = clock::now().wall_ms;
@@ -131,7 +157,7 @@ pub(crate) fn since(text: &str) -> Result<u64, CommandError> {
     {
         return Ok(u64::try_from(midnight.timestamp().as_millisecond()).unwrap_or(0));
     }
-    if let Ok(ago) = loop_core::time::parse_duration_ms(text) {
+    if let Ok(ago) = age_ms(text) {
         return Ok(now.saturating_sub(ago));
     }
     Err(CommandError::new(Kind::Wrong, format!("--since cannot be {text:?}"))

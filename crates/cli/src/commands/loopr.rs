@@ -126,6 +126,7 @@ fn run(context: &Context, args: &LoopArgs) -> Done {
         task: start::task(prompt, prompt_file),
         agent_args: parted.args,
         dry_run: false,
+        plan: None,
     };
     start::start_run(context, request, false, None).map(|driven| driven.exit_code())
 }

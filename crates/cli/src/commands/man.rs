@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &ManArgs) -> Done {
     let files: Vec<OwnFile<'_>> = pages.into_iter().map(file).collect();
     own_place::write(context, &files, args.dry_run)?;
     if args.install {
-        context.printer.answer("read one: man loop. If it is not found: man -M ~/.local/share/man loop\n");
+        context.printer.answer("read one: man 1 loop. If it is not found: man -M ~/.local/share/man loop\n");
     }
     Ok(0)
 }

@@ -6,6 +6,7 @@ pub(crate) mod accept;
 pub(crate) mod acp_bridge;
 pub(crate) mod agents;
 mod ask;
+pub(crate) mod best_of;
 pub(crate) mod bug;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
@@ -23,6 +24,8 @@ pub(crate) mod doctor;
 pub(crate) mod dry_run;
 pub(crate) mod glance;
 pub(crate) mod history;
+pub(crate) mod import;
+pub(crate) mod init;
 pub(crate) mod inject;
 pub(crate) mod list;
 pub(crate) mod loopd;
@@ -32,6 +35,8 @@ pub(crate) mod man;
 mod output_file;
 mod own_place;
 pub(crate) mod pause;
+pub(crate) mod pick;
+pub(crate) mod plan;
 pub(crate) mod proof;
 pub(crate) mod prune;
 pub(crate) mod report;
@@ -44,31 +49,40 @@ pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod status_detail;
 pub(crate) mod stop;
+pub(crate) mod template;
+mod template_create;
 pub(crate) mod usage;
 pub(crate) mod verify;
 mod verify_proof;
 mod version;
 pub(crate) mod watch;
 pub(crate) mod worker;
+pub(crate) mod workflow;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 
 use loop_host::agents::first_installed;
 
-use crate::args::{Cli, Verb};
+use crate::args::{Cli, Verb, whole_command};
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind, from_clap};
 use crate::render::printer::{self, Loudness, Printer};
+
+/// What the examples of the help texts say where no agent is installed.
+const EXAMPLE_AGENT: &str = "--agent claude";
 
 /// Runs a command line and says how the program ends.
 #[must_use]
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     // The program's other life, below a loop that it drives itself.
-    if let Some(code) = loop_host::process::run_if_asked().or_else(loop_host::judge::run_if_asked) {
+    if let Some(code) = loop_host::process::run_if_asked()
+        .or_else(loop_host::judge::run_if_asked)
+        .or_else(loop_host::plan::run_if_asked)
+    {
         return code;
     }
     if let Some(code) = version::run_if_asked("loop", &arguments) {
@@ -80,15 +94,18 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            let mut text = error.render().to_string();
             // The examples name an agent that is installed here.
-            let agent = format!("--agent {}", first_installed().unwrap_or("claude"));
-            Printer::new(Loudness::Normal).answer(&error.render().to_string().replace("--agent claude", &agent));
+            if text.contains(EXAMPLE_AGENT) {
+                text = text.replace(EXAMPLE_AGENT, &format!("--agent {}", first_installed().unwrap_or("claude")));
+            }
+            Printer::new(Loudness::Normal).answer(&text);
             return ExitCode::SUCCESS;
         }
-        Err(error) => return from_clap(&error, &Cli::command()).show(),
+        Err(error) => return from_clap(&error, &whole_command()).show(),
     };
     // What became of a loop says more than whether that could be printed.
-    let drives = matches!(cli.command, Some(Verb::Start(_) | Verb::Resume(_)));
+    let drives = matches!(cli.command, Some(Verb::Start(_) | Verb::Resume(_) | Verb::Pick(_) | Verb::Workflow(_)));
     match (dispatch(cli), printer::lost().filter(|_| !drives)) {
         (Ok(0), Some(why)) => CommandError::new(Kind::Unable, "cannot write the answer to stdout")
             .because(why)
@@ -103,7 +120,7 @@ fn dispatch(cli: Cli) -> Done {
     // What stands below a loop needs nothing of what it keeps.
     let cli = match cli.command {
         Some(Verb::DemoAgent) => return demo::agent(),
-        Some(Verb::AcpBridge(args)) => return acp_bridge::run(*args),
+        Some(Verb::AcpBridge(args)) => return acp_bridge::run(args.into_inner()),
         command => Cli { command, ..cli },
     };
     if let Some(Verb::ContainerExec(args)) = &cli.command {
@@ -112,6 +129,7 @@ fn dispatch(cli: Cli) -> Done {
     let context = Context::new(cli.output.printer())?;
     if cli.command.as_ref().is_none_or(looks_at_loops) {
         context.print_notes(&loop_host::launch::end_registered(&context.home));
+        loop_host::plan::sweep_copies(&context.home);
     }
     match cli.command {
         None => glance::run(&context),
@@ -125,6 +143,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Resume(args)) => resume::run(&context, &args),
         Some(Verb::Stop(args)) => stop::run(&context, &args),
         Some(Verb::Pause(args)) => pause::run(&context, &args),
+        Some(Verb::Pick(args)) => pick::run(&context, &args),
         Some(Verb::Cancel(args)) => cancel::run(&context, &args),
         Some(Verb::Inject(args)) => inject::run(&context, &args),
         Some(Verb::Set(args)) => set::run(&context, &args),
@@ -136,7 +155,11 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Proof(args)) => proof::run(&context, &args),
         Some(Verb::Commit(args)) => commit::run(&context, &args),
         Some(Verb::Verify(args)) => verify::run(&context, &args),
+        Some(Verb::Workflow(args)) => workflow::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
+        Some(Verb::Import(args)) => import::run(&context, &args),
+        Some(Verb::Init(args)) => init::run(&context, &args),
+        Some(Verb::Template(args)) => template::run(&context, &args),
         Some(Verb::Demo) => demo::run(&context),
         Some(Verb::Agents(args)) => agents::run(&context, &args),
         Some(Verb::Doctor(args)) => doctor::run(&context, &args),
@@ -146,7 +169,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Completions(args)) => completions::run(&context, &args),
         Some(Verb::Man(args)) => man::run(&context, &args),
         Some(Verb::DemoAgent) => demo::agent(),
-        Some(Verb::AcpBridge(args)) => acp_bridge::run(*args),
+        Some(Verb::AcpBridge(args)) => acp_bridge::run(args.into_inner()),
         Some(Verb::ContainerExec(args)) => container_exec::run(&args),
     }
 }
@@ -175,10 +198,15 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Doctor(_) => true,
         Verb::Start(_)
         | Verb::Resume(_)
+        | Verb::Pick(_)
         | Verb::Bug(_)
         | Verb::Rm(_)
         | Verb::Prune(_)
+        | Verb::Workflow(_)
         | Verb::Config(_)
+        | Verb::Import(_)
+        | Verb::Init(_)
+        | Verb::Template(_)
         | Verb::Usage(_)
         | Verb::Agents(_)
         | Verb::Completions(_)

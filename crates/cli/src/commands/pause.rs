@@ -4,7 +4,8 @@ use loop_core::control::Ask;
 use loop_core::run::Status;
 use loop_host::run_folder::RunFolder;
 
-use super::ask;
+use super::plan::PlanAsk;
+use super::{ask, plan};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::here::Wanted;
@@ -24,6 +25,11 @@ pub(crate) struct PauseArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
+    if let Some(folder) = args.id.plan(context) {
+        plan::refuse_wait(&folder, "loop pause", args.wait)?;
+        let said = "pauses after the iterations of its loops";
+        return plan::tell(context, &folder, PlanAsk { what: Ask::Pause, by: "loop pause", said }, args.json);
+    }
     let folder = args.id.find(context, Wanted::AtWork)?;
     let seq = ask::ask(&folder, Ask::Pause, "loop pause")?;
     if !args.wait {

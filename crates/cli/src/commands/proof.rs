@@ -11,7 +11,7 @@ use super::output_file;
 use super::worker::WhichArgs;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
-use crate::render::handed;
+use crate::render::handed::{self, HowToCheck};
 
 /// Make a proof of a loop that is done, to hand over: one line, which `loop verify FILE` checks in any checkout of the
 /// same files
@@ -104,7 +104,9 @@ fn written(
     let workspace = exported.workspace().unwrap_or_else(|| folder.path.clone());
     output_file::write(std::slice::from_ref(&workspace), output, &format!("{line}\n"))?;
     let shown = text::clean(output.to_string_lossy().as_bytes());
-    context.printer.progress(&format!("written to {shown}; check it elsewhere: loop verify {shown}\n"));
+    let how = HowToCheck::of(exported, &shown);
+    let what = if how.can_succeed { "check" } else { "look at" };
+    context.printer.progress(&format!("written to {shown}; {what} it elsewhere: {}\n{}", how.command, how.remark));
     let inside = workspace.canonicalize().ok().zip(output.canonicalize().ok());
     let inside = inside.is_some_and(|(workspace, file)| file.starts_with(workspace));
     if inside {
@@ -122,8 +124,11 @@ fn noted(context: &Context, exported: &Exported, line: &str) -> Result<(), Comma
         ))
     })?;
     let what = if added { "is attached to" } else { "was attached already to" };
+    let how = HowToCheck::of(exported, "--note");
     context.printer.answer(&format!(
-        "the proof {what} tree {tree}\npush it: git push origin refs/notes/loop\nread it elsewhere: git fetch origin refs/notes/loop:refs/notes/loop && loop verify --note\n"
+        "the proof {what} tree {tree}\npush it: git push origin refs/notes/loop\nread it elsewhere: git fetch origin refs/notes/loop:refs/notes/loop && {}\n",
+        how.command
     ));
+    context.printer.progress(&how.remark);
     Ok(())
 }

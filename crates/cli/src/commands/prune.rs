@@ -4,13 +4,12 @@ use loop_core::ids::RunId;
 use loop_core::run::Status;
 use loop_core::settings::keys;
 use loop_core::text;
-use loop_core::time::parse_duration_ms;
 use loop_core::view::JSON_VERSION;
 use loop_host::settings_files::gather;
 use loop_host::{clock, index, launch, retention};
 use serde_json::json;
 
-use super::rm;
+use super::{list, rm};
 use crate::context::{Context, Done, files_error, runs_error, settings_error};
 use crate::flags::given;
 use crate::render::error::{CommandError, Kind};
@@ -43,10 +42,10 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
     // Who asks for room only wants outputs to go.
     let older_than = args.older_than.clone().or_else(|| args.keep_bytes.is_none().then(|| OLDER_THAN.to_owned()));
     let age = |typed: &String| {
-        parse_duration_ms(typed).map_err(|why| {
+        list::age_ms(typed).map_err(|refusal| {
             CommandError::new(Kind::Wrong, format!("--older-than cannot be {typed:?}"))
-                .because(why)
-                .hint("for example 30d or 12h")
+                .because(refusal.why)
+                .hint(refusal.hint)
         })
     };
     let age_ms = older_than.as_ref().map(age).transpose()?;
@@ -108,25 +107,33 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
         let named = rm::named(&listed.run);
         if !named.is_empty() {
             let id = &listed.run.id;
-            context
-                .printer
-                .progress(&format!("{id} stays: it has checkpoints that you named ({})\n", named.join(", ")));
+            context.printer.progress(&format!("{id} stays: it has checkpoints that you took ({})\n", named.join(", ")));
             continue;
         }
         let size = loop_host::fs::bytes_of(&listed.run.path);
         if !args.dry_run {
             rm::remove(context, &listed.run)?;
         }
-        context.printer.progress(&format!(
+        let line = format!(
             "{} {} ({})\n",
             if args.dry_run { "would remove" } else { "removed" },
             listed.run.id,
             row.status.name()
-        ));
+        );
+        say(context, args, &line);
         removed.push(listed.run.id);
         bytes += size;
     }
     Ok((removed, bytes))
+}
+
+/// A line of the list. In JSON the answer has it.
+fn say(context: &Context, args: &PruneArgs, line: &str) {
+    if args.json {
+        context.printer.progress(line);
+    } else {
+        context.printer.answer(line);
+    }
 }
 
 /// Removes outputs of those that ended longest ago until all together take no more than this; or says
@@ -140,7 +147,7 @@ fn thin(context: &Context, most: u64, args: &PruneArgs, gone: &[RunId]) -> Resul
     let thinned = thinned.map_err(|error| runs_error(&error))?;
     for (id, freed) in &thinned.runs {
         let word = if dry_run { "would thin" } else { "thinned" };
-        context.printer.progress(&format!("{word} {id} ({} of outputs)\n", text::size(*freed)));
+        say(context, args, &format!("{word} {id} ({} of outputs)\n", text::size(*freed)));
     }
     if args.json {
         return Ok(thinned);

@@ -6,11 +6,13 @@ use loop_core::run::{Change, Order};
 use loop_core::view::Waiting;
 use loop_host::changes::{ChangeForm, RunActivity, check_changes};
 use loop_host::launch::{self, PreparedResume, ResumeRequest};
+use loop_host::plan::reopen_plan;
 use loop_host::run_folder::{RunFolder, RunsError};
 
-use super::ask;
 use super::commit::CommitAtEnd;
+use super::plan::PlanAsk;
 use super::start::drive_and_report;
+use super::{ask, best_of, plan};
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::flags::ResumeFlags;
@@ -43,6 +45,9 @@ impl ResumeArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
+    if let Some(folder) = args.id.plan(context) {
+        return resume_plan(context, args, folder);
+    }
     let folder = args.id.find(context, Wanted::Resumable)?;
     if folder.holder().is_some() {
         return ask_it(context, args, &folder);
@@ -62,6 +67,25 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
             Ok(exit_code)
         }
     }
+}
+
+/// A plan that is paused is asked to continue; one without a process is driven again.
+fn resume_plan(context: &Context, args: &ResumeArgs, folder: RunFolder) -> Done {
+    if !args.changes().is_empty() || args.inject.is_some() {
+        return Err(CommandError::new(Kind::Wrong, format!("plan {} takes no settings and no text", folder.id))
+            .because("they are for one of its loops")
+            .hint(format!("its loops: loop status {}", folder.id)));
+    }
+    if folder.holder().is_some() {
+        return plan::tell(
+            context,
+            &folder,
+            PlanAsk { what: Ask::Resume, by: "loop resume", said: "resumes" },
+            args.json,
+        );
+    }
+    let ready = reopen_plan(&context.home, folder, "loop resume", None, &mut context.person())?;
+    best_of::drive(context, ready, args.json)
 }
 
 /// A run that is at work is asked: the text and the settings first, then to continue.

@@ -1,22 +1,24 @@
-//! `loop rm`: remove the records of loops with their checkpoints. The workspace is never touched.
+//! `loop rm`: remove the records of loops and plans with their checkpoints. The workspace is never touched.
 use clap::Args;
+use loop_core::plan::PlanState;
 use loop_core::run::{MANUAL, check_name};
-use loop_host::checkpoint::{Store, forget_run};
+use loop_host::checkpoint::{CheckpointContext, Store, cut_off, forget_run};
 use loop_host::launch;
+use loop_host::plan::{plan_context, read_plan, runs_of_plan, sweep_copies};
 use loop_host::retention;
-use loop_host::run_folder::RunFolder;
+use loop_host::run_folder::{FoundFolder, RunFolder};
 
 use super::checkpoint_lookup;
 use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
 
-/// Remove the records and checkpoints of loops that are not running
+/// Remove the records and checkpoints of loops and plans that are not running; the loops of a plan stay
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// The loops, by their ids or the beginnings of them
+    /// The loops and plans, by their ids or the beginnings of them
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
-    /// Also those with checkpoints that you named
+    /// Also those with checkpoints that you took
     #[arg(long)]
     checkpoints: bool,
     /// Print JSON
@@ -57,25 +59,38 @@ fn refuse_named(folder: &RunFolder, too: bool) -> Result<(), CommandError> {
     if named.is_empty() || too {
         return Ok(());
     }
-    Err(CommandError::new(Kind::Wrong, format!("loop {id} has checkpoints that you named: {}", named.join(", ")))
+    Err(CommandError::new(Kind::Wrong, format!("loop {id} has checkpoints that you took: {}", named.join(", ")))
         .because("they would go with its records")
         .hint(format!("remove them too: loop rm {id} --checkpoints")))
 }
 
 pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
     // All are found before any is removed: a mistyped one removes nothing.
-    let folders = args.ids.iter().map(|id| context.find(id)).collect::<Result<Vec<_>, _>>()?;
+    let found = args.ids.iter().map(|id| context.find_any(id)).collect::<Result<Vec<_>, _>>()?;
     launch::end_orphans(&context.home, None, &mut |note| context.print_notes(&[note]))?;
     // A process that removes outputs locks each run for a moment, which must not be taken for a running loop.
     let _no_pruning = retention::wait_for_pruning(&context.home);
-    for folder in &folders {
-        refuse_named(folder, args.checkpoints)?;
+    for one in &found {
+        match one {
+            FoundFolder::Run(folder) => refuse_named(folder, args.checkpoints)?,
+            FoundFolder::Plan(folder) => refuse_plan(context, folder)?,
+        }
     }
     let mut removed = Vec::new();
-    for folder in folders {
-        remove(context, &folder)?;
+    for one in found {
+        let (folder, said) = match one {
+            FoundFolder::Run(folder) => {
+                remove(context, &folder)?;
+                let said = format!("removed {}\n", folder.id);
+                (folder, said)
+            }
+            FoundFolder::Plan(folder) => {
+                let said = remove_plan(context, &folder)?;
+                (folder, said)
+            }
+        };
         if !args.json {
-            context.printer.answer(&format!("removed {}\n", folder.id));
+            context.printer.answer(&said);
         }
         removed.push(folder.id);
     }
@@ -98,4 +113,55 @@ pub(crate) fn remove(context: &Context, folder: &RunFolder) -> Result<(), Comman
         context.printer.progress(&format!("warning: its checkpoints stay until loop checkpoint gc: {error}\n"));
     }
     Ok(())
+}
+
+/// The checkpoints of a plan itself; none where it never began.
+fn checkpoints_of_plan(context: &Context, folder: &RunFolder, state: &PlanState) -> Option<CheckpointContext> {
+    plan_context(&context.home, folder, state).ok()
+}
+
+/// Refuses a plan that is at work, or whose checkpoints are needed to finish what was begun in the workspace.
+fn refuse_plan(context: &Context, folder: &RunFolder) -> Result<(), CommandError> {
+    let id = &folder.id;
+    if folder.holder().is_some() {
+        return Err(CommandError::new(Kind::Wrong, format!("plan {id} is at work"))
+            .because("its records are in use")
+            .hint(format!("loop cancel {id}")));
+    }
+    if let Some(run) = runs_of_plan(&context.home, id).into_iter().find(|run| run.holder().is_some()) {
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} of plan {id} is running", run.id))
+            .because("it works in a copy that would go with the plan")
+            .hint(format!("loop cancel {}", run.id)));
+    }
+    // Records that cannot be read can be removed.
+    let Ok(state) = read_plan(folder) else { return Ok(()) };
+    // The apply marks the workspace in the same way as a rollback.
+    let place = checkpoints_of_plan(context, folder, &state);
+    let begun = place.and_then(|place| cut_off(&place.store)).filter(|(of, _)| of.as_str() == id.as_str());
+    if begun.is_none() {
+        return Ok(());
+    }
+    let error = CommandError::new(Kind::Wrong, format!("a change of the workspace by plan {id} is not finished"))
+        .because("the workspace has a part of it, and only the checkpoints of the plan have both states");
+    let error = if state.resumable() { error.hint(format!("finish it: loop resume {id}")) } else { error };
+    Err(error.hint(format!("undo it: loop rollback {id} initial")))
+}
+
+/// Removes the records of a plan, its copies and its own checkpoints. Its loops stay. Returns what to say.
+fn remove_plan(context: &Context, folder: &RunFolder) -> Result<String, CommandError> {
+    let id = &folder.id;
+    let loops: Vec<String> = runs_of_plan(&context.home, id).into_iter().map(|run| run.id.to_string()).collect();
+    let kept = read_plan(folder).ok().and_then(|state| checkpoints_of_plan(context, folder, &state));
+    folder.remove().map_err(|error| runs_error(&error))?;
+    // Copies of a plan whose records are gone.
+    sweep_copies(&context.home);
+    if let Some(place) = kept
+        && let Err(error) = forget_run(&place)
+    {
+        context.printer.progress(&format!("warning: its checkpoints stay until loop checkpoint gc: {error}\n"));
+    }
+    if loops.is_empty() {
+        return Ok(format!("removed plan {id}\n"));
+    }
+    Ok(format!("removed plan {id}; its loops stay: {}\n", loops.join(", ")))
 }

@@ -7,19 +7,21 @@ use loop_core::control::Ask;
 use loop_core::run::{Event, FileAction, Order, Request, RollbackReport, RunState, Target};
 use loop_core::view::JSON_VERSION;
 use loop_core::{text, time};
-use loop_host::checkpoint::preview_rollback;
+use loop_host::checkpoint::{RollbackPreview, preview_rollback};
 use loop_host::index::{self, Listed};
 use loop_host::launch::{self, RequestOutcome};
 use loop_host::paths::{path_of, text_of};
 use loop_host::run_folder::RunFolder;
 use serde_json::json;
 
-use super::{ask, checkpoint_lookup};
+use super::{ask, checkpoint_lookup, plan};
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
 use crate::kept::KeptCheckpoints;
 use crate::render::error::{CommandError, Kind};
-use crate::render::live::{rolled_back, rolled_back_file};
+use crate::render::live::{Tense, rolled_back, rolled_back_file};
+use crate::render::printer::text_width;
+use crate::render::wrap::hanging;
 
 /// Roll back to a checkpoint: every file in scope is what it was, byte for byte; files made since are gone.
 /// With -- PATH… only these files or folders.
@@ -61,6 +63,9 @@ const PATHS_BYTES_MAX: usize = 8 * 1024;
 
 pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
     let (id, word) = (args.id.id.as_deref(), args.checkpoint.as_deref());
+    if let (Some(folder), Some(word)) = (args.id.plan(context), word) {
+        return plan::rollback(context, &folder, word, args.json);
+    }
     let (folder, word) = checkpoint_lookup::find_loop(context, id, word, "rollback")?;
     let (to, state) = checkpoint_lookup::find(&folder, word)?;
     let paths = wanted_paths(&state, &args.paths)?;
@@ -113,7 +118,7 @@ fn answered(context: &Context, args: &RollbackArgs, folder: &RunFolder, came: Re
         RequestOutcome::Refused(why) => {
             Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed").because(why).hint(
                 format!(
-                    "fix that and give the same command again; all checkpoints: loop checkpoint list {}",
+                    "where that can be fixed, give the same command again; all checkpoints: loop checkpoint list {}",
                     folder.id
                 ),
             ))
@@ -146,7 +151,7 @@ fn told(context: &Context, args: &RollbackArgs, folder: &RunFolder, back: &Rollb
 fn preview(context: &Context, args: &RollbackArgs, folder: &RunFolder, target: &Target, newer: &[String]) -> Done {
     let Target { to, paths, .. } = target;
     let (place, _) = checkpoint_lookup::checkpoints_of(folder)?;
-    let files = preview_rollback(&place, to, paths).map_err(|error| {
+    let RollbackPreview { files, remarks } = preview_rollback(&place, to, paths).map_err(|error| {
         CommandError::new(Kind::Wrong, "what a rollback would do cannot be told")
             .because(error.to_string())
             .hint(format!("loop checkpoint list {}", folder.id))
@@ -154,10 +159,11 @@ fn preview(context: &Context, args: &RollbackArgs, folder: &RunFolder, target: &
     let count = |what| files.iter().filter(|file| file.what == what).count();
     let (written, removed) = (count(FileAction::Written), count(FileAction::Removed));
     if args.json {
-        context
-            .printer
-            .json(&json!({"version": JSON_VERSION, "id": folder.id, "dry_run": true, "to": to, "paths": paths,
-                                     "written": written, "removed": removed, "newer_loops": newer, "files": files}));
+        context.printer.json(
+            &json!({"version": JSON_VERSION, "id": folder.id, "dry_run": true, "to": to, "paths": paths,
+                                     "written": written, "removed": removed, "newer_loops": newer, "files": files,
+                                     "remarks": remarks}),
+        );
         return Ok(0);
     }
     for newer in newer {
@@ -166,8 +172,9 @@ fn preview(context: &Context, args: &RollbackArgs, folder: &RunFolder, target: &
             .progress(&format!("note: loop {newer} worked in this folder later: what it changed would go, too\n"));
     }
     for file in &files {
-        context.printer.answer(&format!("{}\n", rolled_back_file(file)));
+        context.printer.answer(&format!("{}\n", rolled_back_file(file, Tense::Would)));
     }
+    remarks.iter().for_each(|remark| context.printer.answer(&format!("  {remark}\n")));
     let written = if written == 1 { "1 file".to_owned() } else { format!("{written} files") };
     context
         .printer
@@ -221,10 +228,11 @@ fn newer_loops(context: &Context, folder: &RunFolder, state: &RunState) -> Vec<S
     let (Ok(listed), Some(spec)) = (index::list(&context.home), &state.spec) else { return Vec::new() };
     let own = listed.iter().find(|other| other.run.id == folder.id).map(|own| own.times);
     let Some(own) = own else { return Vec::new() };
-    let workspace = text_of(&path_of(&spec.workspace.path));
+    let workspace = path_of(&spec.workspace.path);
     let is_newer = |other: &&Listed| {
         let row = other.row.as_ref().ok();
-        let same = row.is_some_and(|row| row.workspace == workspace && row.iteration > 0);
+        // Also one of a folder below it.
+        let same = row.is_some_and(|row| path_of(&row.workspace).starts_with(&workspace) && row.iteration > 0);
         same && other.run.id != folder.id && other.times.created_ms > own.created_ms
     };
     let mut newer: Vec<(u64, String)> =
@@ -239,8 +247,8 @@ fn ask_when(context: &Context, folder: &RunFolder) -> Result<bool, CommandError>
         return Ok(false);
     }
     let question =
-        format!("loop {} is running: roll back [n]ow, which ends the agent, or [a]fter the iteration? [a] ", folder.id);
-    context.printer.error(&question);
+        format!("loop {} is running: roll back [n]ow, which ends the agent, or [a]fter the iteration? [a]", folder.id);
+    context.printer.error(&format!("{} ", hanging(&question, 0, text_width())));
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).map_err(|error| CommandError::of(Kind::Wrong, &error))?;
     match line.trim() {

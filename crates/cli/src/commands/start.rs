@@ -1,17 +1,20 @@
 //! `loop start`: make a run and drive it to its end.
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use loop_core::run::{Entry, RunState, Status};
+use loop_core::text;
 use loop_core::time::At;
 use loop_core::view::{History, LiveDigest, public_event};
 use loop_host::clock;
 use loop_host::driver::Reporter;
 use loop_host::index;
 use loop_host::launch::{self, DrivenRun, LaunchRequest, Prepared, ReadyRun, TaskSource};
+use loop_host::paths::text_of;
 
+use super::best_of::{self, BestOfArgs};
 use super::commit::CommitAtEnd;
 use super::{checkpoint_lookup, dry_run};
 use crate::args::PlaceArg;
@@ -43,6 +46,8 @@ pub(crate) struct StartArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    best_of: BestOfArgs,
+    #[command(flatten)]
     flags: StartFlags,
     /// Arguments for the agent's own program, passed on as they are
     #[arg(last = true, value_name = "AGENT ARGS")]
@@ -58,6 +63,7 @@ impl StartArgs {
             task: task(self.prompt.clone(), self.prompt_file.clone()),
             agent_args: self.rest.clone(),
             dry_run: self.dry_run,
+            plan: None,
         })
     }
 }
@@ -74,6 +80,9 @@ pub(crate) fn task(prompt: Option<OsString>, file: Option<PathBuf>) -> TaskSourc
 
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
     let request = args.request()?;
+    if let Some(several) = args.best_of.read()? {
+        return best_of::start(context, request, several, args.json);
+    }
     if !args.dry_run {
         let driven = start_run(context, request, args.json, None)?;
         return Ok(CommitAtEnd::finish(context, driven, args.json));
@@ -93,6 +102,7 @@ pub(crate) fn start_run(
     let mut person = context.person();
     let prepared = launch::prepare(&context.home, request, &mut person)?;
     check_commit(context, &prepared)?;
+    warn_about_own_output(context, &prepared.workspace);
     let ready = launch::create(&context.home, &prepared, &mut person)?;
     if json {
         let mut created = None;
@@ -110,6 +120,25 @@ pub(crate) fn start_run(
 fn check_commit(context: &Context, prepared: &Prepared) -> Result<(), CommandError> {
     let asked = CommitAtEnd::of(&prepared.settings.values.output);
     asked.map_or(Ok(()), |asked| asked.check(context, &prepared.workspace))
+}
+
+/// Warns where the lines of this command go into a file of the workspace: they would count as changes.
+pub(super) fn warn_about_own_output(context: &Context, workspace: &Path) {
+    let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+    let file = |number: u32| {
+        let path = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
+        path.metadata().is_ok_and(|found| found.is_file()).then_some(path)
+    };
+    let Some(inside) =
+        [1, 2].into_iter().find_map(|number| Some(file(number)?.strip_prefix(&workspace).ok()?.to_owned()))
+    else {
+        return;
+    };
+    let name = text::one_line(&text_of(&inside), 200);
+    context.printer.error(&format!(
+        "warning: what loop prints goes to {name} in the workspace: unless git ignores it, each iteration has a change, \
+         and a commit has it, too\n  better: a file elsewhere, such as ~/{name}\n"
+    ));
 }
 
 /// Says that a loop of this folder was left: it may be what the person means.

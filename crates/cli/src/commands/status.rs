@@ -7,14 +7,14 @@ use loop_core::time::{self, At};
 use loop_core::view::{Certificate, Listing, Now, Record, Row};
 use loop_host::attempt::live_digest;
 use loop_host::clock;
-use loop_host::index::{self, Listed};
+use loop_host::index::{self, Listed, ShortList};
 use loop_host::process::is_suspended;
 use loop_host::run_folder::RunFolder;
 use loop_host::signals::Signals;
 use loop_host::terminal::KeyInput;
 
-use super::status_detail;
 use super::worker::WhichArgs;
+use super::{plan, status_detail};
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::kept::{KeptCheckpoints, local_time};
 use crate::render::error::{CommandError, Kind};
@@ -24,8 +24,12 @@ use crate::render::table::{ShrinkingColumn, cut, table_within};
 use crate::render::wrap::{cut_at_word, labelled};
 use crate::render::{hidden, moment, now, sentences};
 
+/// What is known of a run whose journal has no end. A full disk leaves none, either.
+const CUT_OFF: &str = "its process was killed, the machine stopped, or its records could not be written";
 /// What ended longer ago than this is not shown without an id.
 const LATELY_MS: u64 = 60 * 60 * 1000;
+/// Of those that ended, at most about so many are shown without an id.
+const ENDED_SHOWN_MAX: u32 = 20;
 /// In which column the values of one loop begin.
 const COLUMN: usize = 13;
 /// The columns of a list that get narrower where a row does not fit: the promise, then what qualifies a status.
@@ -47,6 +51,9 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
+    if let Some(folder) = args.which.plan(context) {
+        return plan::status(context, &folder, args.json);
+    }
     let args = &StatusArgs { which: args.which.settled(context)?, ..*args };
     if !args.watch {
         let text = once(context, args)?;
@@ -122,13 +129,15 @@ fn watched(context: &Context, args: &StatusArgs) -> Result<String, CommandError>
     if args.which.is_said() {
         return once(context, args);
     }
-    let mut shown = rows(lately(context)?);
+    let lately = LatelyLoops::of(context)?;
+    let others = lately.line_for_others();
+    let mut shown = rows(lately.shown);
     if shown.is_empty() {
         return once(context, args);
     }
     shown.sort_by(|one, other| other.started_at.cmp(&one.started_at));
     shown.sort_by_key(|row| !matches!(row.status, Status::Running | Status::Waiting | Status::Paused));
-    Ok(rows_table(&shown))
+    Ok(rows_table(&shown) + &others)
 }
 
 /// Whether no process drives a loop any more.
@@ -144,11 +153,12 @@ fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
         let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
         return Ok(pretty(&Listing::new(rows(listed))));
     }
-    let shown = lately(context)?;
-    if shown.is_empty() {
+    let lately = LatelyLoops::of(context)?;
+    if lately.shown.is_empty() {
         return Ok("nothing runs, and nothing ended in the last hour\nall loops:  loop list\n".to_owned());
     }
-    Ok(rows_table(&rows(shown)))
+    let others = lately.line_for_others();
+    Ok(rows_table(&rows(lately.shown)) + &others)
 }
 
 /// What programs see of one loop.
@@ -240,7 +250,7 @@ fn waits_and_end(row: &Row, state: &RunState, at: At) -> Vec<(&'static str, Stri
         (Some(why), None) => lines.push(("waits", format!("until this is fixed: {why}"))),
         (None, _) if row.status == Status::Crashed => {
             let seen = moment::ago_text(&row.updated_at, at.wall_ms);
-            lines.push(("ended", format!("its process was killed, or the machine stopped; last seen {seen}")));
+            lines.push(("ended", format!("{CUT_OFF}; last seen {seen}")));
         }
         (None, _) => {}
     }
@@ -334,6 +344,11 @@ fn proof_and_checkpoints(state: &RunState, id: &str, kept: &KeptCheckpoints) -> 
             None => {}
         }
     }
+    let is_done = Certificate::of(state).is_some();
+    if let Some(judged) = state.checkpoints.verified_before().filter(|judged| !is_done && kept.has(judged)) {
+        let again = format!("loop rollback {id} {judged} && loop resume {id}");
+        lines.push(("verified", format!("on {judged}, before it was resumed; back to it: {again}")));
+    }
     if let Some(newest) = &state.checkpoints.newest() {
         lines.push(("checkpoint", checkpoint_words(newest, state, id, kept)));
     } else if !state.has_checkpoints() {
@@ -351,10 +366,29 @@ fn pretty(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// Those that still matter: not over, or over for less than an hour; a stopped one waits for a person.
-pub(crate) fn lately(context: &Context) -> Result<Vec<Listed>, CommandError> {
-    let since_ms = clock::now().wall_ms.saturating_sub(LATELY_MS);
-    index::list_since(&context.home, since_ms).map_err(|error| runs_error(&error))
+/// Loops that still matter.
+pub(crate) struct LatelyLoops {
+    pub(crate) shown: Vec<Listed>,
+    /// How many more ended in the last hour.
+    left_out: u64,
+}
+
+impl LatelyLoops {
+    /// Those that are not over, and the newest that are over for less than an hour; a stopped one waits for a person.
+    pub(crate) fn of(context: &Context) -> Result<Self, CommandError> {
+        let hour_ago = clock::now().wall_ms.saturating_sub(LATELY_MS);
+        let list = ShortList::of_newest(&context.home, hour_ago, ENDED_SHOWN_MAX);
+        let shown = index::list_since(&context.home, list.since_ms).map_err(|error| runs_error(&error))?;
+        Ok(Self { shown, left_out: list.left_out })
+    }
+
+    /// A line about those that are not shown; empty where all are.
+    fn line_for_others(&self) -> String {
+        if self.left_out == 0 {
+            return String::new();
+        }
+        format!("and {} more that ended in the last hour: loop list\n", self.left_out)
+    }
 }
 
 /// The rows of those that can be read; `loop doctor` names the others.

@@ -2,7 +2,8 @@
 use clap::Args;
 use loop_core::control::Ask;
 
-use super::ask;
+use super::plan::PlanAsk;
+use super::{ask, plan};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::here::Wanted;
@@ -21,6 +22,11 @@ pub(crate) struct StopArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> Done {
+    if let Some(folder) = args.id.plan(context) {
+        plan::refuse_wait(&folder, "loop stop", args.wait)?;
+        let said = "stops after the iterations of its loops";
+        return plan::tell(context, &folder, PlanAsk { what: Ask::Stop, by: "loop stop", said }, args.json);
+    }
     let folder = args.id.find(context, Wanted::AtWork)?;
     let seq = ask::ask(&folder, Ask::Stop, "loop stop")?;
     if !args.wait {

@@ -11,11 +11,15 @@ use super::list;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 use crate::render::table::table_on_screen;
+use crate::render::wrap::hanging;
 
 /// The version of the JSON.
 const JSON_VERSION: u32 = 1;
 
-/// Show what agents cost, by agent and by day
+/// Said with every answer: the ledger does not have them.
+const NOT_COUNTED: &str = "calls of --agent-cmd are not counted: what they cost is not known";
+
+/// Show what agents cost, by agent and by day. Calls of --agent-cmd are not counted: what they cost is not known
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {
     /// Calls since then: 7d, 2026-11-15 or an RFC 3339 time; days are those of UTC, and 100 of them are kept
@@ -41,7 +45,8 @@ pub(crate) fn run(context: &Context, args: &UsageArgs) -> Done {
         return Ok(0);
     }
     if days.is_empty() {
-        context.printer.answer(&format!("no agent was called since {}\n", date(first)));
+        context.printer.answer(&format!("no reported call since {}\n", date(first)));
+        note_not_counted(context);
         return Ok(0);
     }
     let mut rows: Vec<Vec<String>> = if args.by_day {
@@ -61,7 +66,13 @@ pub(crate) fn run(context: &Context, args: &UsageArgs) -> Done {
     context
         .printer
         .answer(&table_on_screen(&["DAY (UTC)", "AGENT", "CALLS", "TOKENS", "COST", "NO COST REPORTED"], &rows));
+    note_not_counted(context);
     Ok(0)
+}
+
+fn note_not_counted(context: &Context) {
+    let width = loop_host::terminal::columns(std::io::stderr()).unwrap_or(120);
+    context.printer.progress(&format!("{}\n", hanging(NOT_COUNTED, 0, width)));
 }
 
 fn reported(context: &Context, first: u64) -> Result<Vec<ReportedDay>, CommandError> {

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use loop_core::run::RunState;
 use loop_core::time;
 use loop_core::view::{Certificate, HiddenAgain, TestCounts, Verification, VerifiedGate, WorkspaceNow};
+use loop_host::attestation::hint_to_verified;
 use loop_host::gate::GateProgress;
 use loop_host::hidden::known_gates;
 use loop_host::reverify::{CleanError, ReverifyRequest, reverify};
@@ -16,7 +17,7 @@ use crate::context::{Context, Done, read_error};
 use crate::here::Wanted;
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::{Loudness, Printer};
-use crate::render::{junit, summary, verified};
+use crate::render::{junit, sentences, summary, verified};
 
 /// Run the gates of a loop that is done again, in a clean copy of the tree that was judged, and say whether they still
 /// pass: exit 0 if they do, 1 if not. The workspace is not touched, nor judged
@@ -195,8 +196,13 @@ fn certificate_of(folder: &RunFolder, state: &RunState) -> Result<Certificate, C
         return Ok(certificate);
     }
     Err(match &state.over {
-        Some(over) => no_proof(folder, &format!("it ended without being done: {}", over.reason.text))
-            .hint(summary::next_command(state, folder.id.as_str())),
+        Some(over) => no_proof(folder, &format!("it ended without being done: {}", over.reason.text)).hint(match state
+            .checkpoints
+            .verified_before()
+        {
+            Some(_) => hint_to_verified(state, folder.id.as_str()),
+            None => summary::next_command(state, folder.id.as_str()),
+        }),
         None if folder.holder().is_some() => {
             no_proof(folder, "it is still running").hint(format!("loop watch {}", folder.id))
         }
@@ -229,7 +235,12 @@ pub(super) fn show(printer: Printer, progress: &GateProgress<'_>) {
             printer.progress(&format!("{}: {}\n", gate.name, loop_core::text::escaped_head(&gate.command, 120)));
         }
         GateProgress::Judged(again) => {
-            printer.progress(&format!("{}: {} ({})\n", again.name, again.verdict.name(), again.report.ended.brief()));
+            printer.progress(&format!(
+                "{}: {} ({})\n",
+                again.name,
+                sentences::verdict(again.verdict),
+                again.report.ended.brief()
+            ));
         }
         GateProgress::Output(bytes) if printer.loudness == Loudness::Verbose => {
             printer.error(&loop_core::text::clean(bytes))

@@ -2,7 +2,7 @@
 //! the newest of this folder.
 use clap::Args;
 use loop_host::launch;
-use loop_host::run_folder::RunFolder;
+use loop_host::run_folder::{self, FoundFolder, RunFolder};
 
 use crate::context::Context;
 use crate::here::{WORDS, Wanted};
@@ -33,6 +33,15 @@ impl WhichArgs {
         let is_here = self.id.as_deref().is_some_and(|id| WORDS.contains(&id));
         let id = if is_here { Some(self.find(context)?.id.to_string()) } else { self.id.clone() };
         Ok(Self { id, ..self.clone() })
+    }
+
+    /// The plan that is meant, where the id names one.
+    pub(crate) fn plan(&self, context: &Context) -> Option<RunFolder> {
+        let id = self.id.as_deref().filter(|id| !WORDS.contains(id))?;
+        match run_folder::find_any(&context.home, id) {
+            Ok(FoundFolder::Plan(plan)) => Some(plan),
+            Ok(FoundFolder::Run(_)) | Err(_) => None,
+        }
     }
 
     /// The loop that is meant.

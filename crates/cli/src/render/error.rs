@@ -7,6 +7,7 @@ use loop_host::refusal::LaunchRefusal;
 pub use loop_host::refusal::RefusalKind as Kind;
 
 use super::printer::{Loudness, Printer};
+use super::summary::quoted;
 use super::wrap::hanging;
 
 /// An error with what to do about it.
@@ -134,6 +135,26 @@ fn near_flag(typed: &str, command: &clap::Command) -> Option<String> {
     Some(format!("did you mean {near}?"))
 }
 
+/// The words behind the name of the program, for people; `std::env::args` would panic where one is not UTF-8.
+pub(crate) fn typed_words() -> Vec<String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// How a text is typed that begins with a dash; none for another word.
+fn dashed_text(argument: &str) -> Option<String> {
+    let words = typed_words();
+    let is_it = |word: &&String| word.starts_with(argument) && word.as_str() != argument;
+    let at = words.iter().position(|word| is_it(&word))?;
+    let text = quoted(words.get(at)?);
+    match words.get(at.checked_sub(1)?).map(String::as_str) {
+        Some("--inject") => Some(format!("a text that begins with a dash: --inject={text}")),
+        _ if words.first().is_some_and(|verb| verb == "inject") => {
+            Some(format!("a text that begins with a dash stands behind two dashes: loop inject -- {text}"))
+        }
+        Some(_) | None => None,
+    }
+}
+
 /// What clap says, in our form: one line of what, one of why, one hint.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the kinds of clap are an open list")]
 pub(crate) fn from_clap(error: &clap::Error, command: &clap::Command) -> CommandError {
@@ -141,6 +162,7 @@ pub(crate) fn from_clap(error: &clap::Error, command: &clap::Command) -> Command
     let get = |kind: ContextKind| error.get(kind).map(ToString::to_string);
     let argument = get(ContextKind::InvalidArg).unwrap_or_default();
     let help = format!("`{0} --help` and `{0} <command> --help` list what there is", command.get_name());
+    let why_text;
     let (what, why) = match error.kind() {
         ErrorKind::UnknownArgument if !argument.starts_with('-') => {
             (format!("{argument:?} is one argument too many"), "texts of several words need quotes")
@@ -155,7 +177,11 @@ pub(crate) fn from_clap(error: &clap::Error, command: &clap::Command) -> Command
         }
         ErrorKind::MissingRequiredArgument => (format!("{argument} is missing"), "the command needs it"),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            ("a subcommand is missing".to_owned(), "this command has several forms")
+            let of = used(error, command);
+            let names = of.get_subcommands().filter(|known| !known.is_hide_set() && known.get_name() != "help");
+            let names: Vec<&str> = names.map(clap::Command::get_name).collect();
+            why_text = format!("it is followed by one of: {}", names.join(", "));
+            ("a subcommand is missing".to_owned(), why_text.as_str())
         }
         ErrorKind::ArgumentConflict => {
             let other = get(ContextKind::PriorArg).unwrap_or_else(|| "another one".to_owned());
@@ -183,6 +209,8 @@ pub(crate) fn from_clap(error: &clap::Error, command: &clap::Command) -> Command
     let flag = (error.kind() == ErrorKind::UnknownArgument && !is_setting(&argument))
         .then(|| near_flag(&argument, &used(error, command)))
         .flatten();
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
+    let flag = is_unknown.then(|| dashed_text(&argument)).flatten().or(flag);
     let near = flag.or_else(|| verb.map(|near| format!("did you mean {near}?")));
     // Where something is missing, the form of the command says what.
     let form = matches!(

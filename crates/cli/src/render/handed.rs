@@ -189,6 +189,40 @@ pub(crate) fn trailer(exported: &Exported, line: &str) -> String {
     format!("Loop-Proof: {tree} sha256:{}", hash.get(..TRAILER_HASH).unwrap_or(&hash))
 }
 
+/// How a proof can be checked elsewhere.
+pub(crate) struct HowToCheck {
+    /// The command line.
+    pub(crate) command: String,
+    /// Whether it can succeed: else it only shows the claim.
+    pub(crate) can_succeed: bool,
+    /// What the reader needs for it: nothing, or a line.
+    pub(crate) remark: String,
+}
+
+impl HowToCheck {
+    /// The way that can succeed: with the gates of the base, or the keys that the reader trusts. Without both there is none.
+    pub(crate) fn of(exported: &Exported, file: &str) -> Self {
+        let has_project_file = exported.workspace().is_some_and(|workspace| workspace.join(".loop.toml").is_file());
+        let is_signed = !exported.envelope.signatures.is_empty();
+        let (options, remark) = match (has_project_file, is_signed) {
+            (true, _) => (" --run --gates-from origin/main:.loop.toml", String::new()),
+            (false, true) => (
+                " --allowed-signers SIGNERS",
+                "SIGNERS: a file with the keys that the reader trusts, as ssh-keygen reads it\n".to_owned(),
+            ),
+            (false, false) => (
+                "",
+                format!(
+                    "it is not signed: elsewhere it is a claim that cannot be checked; sign it: loop proof {} --sign KEY\n",
+                    exported.certificate.id
+                ),
+            ),
+        };
+        let can_succeed = has_project_file || is_signed;
+        Self { command: format!("loop verify {file}{options}"), can_succeed, remark }
+    }
+}
+
 /// A text for a pull request.
 pub(crate) fn pull_request(exported: &Exported, line: &str) -> String {
     let certificate = &exported.certificate;
@@ -246,6 +280,9 @@ pub(crate) fn pull_request(exported: &Exported, line: &str) -> String {
         }
     }
     item(format!("`{}`", trailer(exported, line)));
-    out.push_str("\nCheck it: `loop verify FILE --run --gates-from origin/main:.loop.toml`. It says that these commands passed on these files. It does not say that the work is right or safe.\n");
+    let how = HowToCheck::of(exported, "FILE");
+    let what = if how.can_succeed { "Check" } else { "Look at" };
+    let how = how.command;
+    out.push_str(&format!("\n{what} it: `{how}`. It says that these commands passed on these files. It does not say that the work is right or safe.\n"));
     text::head(&out, PR_LETTERS_MAX).to_owned()
 }

@@ -1,7 +1,7 @@
 //! The first six lines of a run: what will happen, before it does.
 use loop_core::agent::{Agent, Permissions, adapter};
 use loop_core::run::RunState;
-use loop_core::settings::{AgentSettings, Layer, Resolved, SessionMode, Settings, UNLIMITED, keys};
+use loop_core::settings::{AgentSettings, GateSpec, Layer, Resolved, SessionMode, Settings, UNLIMITED, keys};
 use loop_core::text;
 use loop_core::view::{RunLimit, iteration_text};
 
@@ -17,7 +17,7 @@ pub(crate) fn header(state: &RunState, before: &RunState) -> String {
     let settings = state.settings.shown();
     let lines = [
         resumed(state, before).unwrap_or_else(|| format!("loop {} in {}", spec.id, spec.workspace.path)),
-        format!("  task      {}", spec.goal.head),
+        format!("  task      {}", spec.title()),
         promise(state),
         format!("  agent     {}{}", agent(&settings.values.agent), withheld(state)),
         format!("  limits    {}", limits(settings)),
@@ -29,7 +29,7 @@ pub(crate) fn header(state: &RunState, before: &RunState) -> String {
 /// The first line of a resume: where it continues, and how it ended before.
 fn resumed(state: &RunState, before: &RunState) -> Option<String> {
     let spec = state.spec.as_ref().filter(|_| !before.phase.is_fresh())?;
-    let ended = before.over.as_ref().map_or("its process was killed", |over| over.reason.text.as_str());
+    let ended = before.over.as_ref().map_or("its process was cut off", |over| over.reason.text.as_str());
     let (done, most) = (before.iterations_done(), state.settings.shown().values.limits.max_iterations);
     let ago = moment::ago(before.now.wall_ms, state.now.wall_ms);
     let after = format!("after iteration {}", iteration_text(done, most));
@@ -40,7 +40,8 @@ fn resumed(state: &RunState, before: &RunState) -> Option<String> {
 fn promise(state: &RunState) -> String {
     let promise = state.settings.shown().values.gate.promise.as_deref();
     let others = &state.settings.shown().values.gate.gate;
-    let names = others.iter().map(|gate| gate.name.as_str()).collect::<Vec<_>>().join(", ");
+    let name = |gate: &GateSpec| format!("{}{}", gate.name, if gate.watch { " (only watched)" } else { "" });
+    let names = others.iter().map(name).collect::<Vec<_>>().join(", ");
     match (promise, others.is_empty()) {
         (Some(promise), true) => format!("  promise   {promise}"),
         (Some(promise), false) => format!("  promise   {promise} · and {names}"),
@@ -109,7 +110,7 @@ pub(crate) fn agent(settings: &AgentSettings) -> String {
     };
     // The setting would be without effect, and nothing else would say so.
     let alone = settings.session == SessionMode::Continue && known.is_some_and(|adapter| !adapter.continues);
-    let session = if alone { " · cannot continue a session: each iteration begins a new one" } else { "" };
+    let session = if alone { " · cannot continue sessions: each iteration is new" } else { "" };
     format!("{name}{model}{place} · {may}{session}")
 }
 
@@ -125,10 +126,11 @@ fn limits(settings: &Settings) -> String {
         Some(1) => "1 iteration".to_owned(),
         Some(number) => format!("{number} iterations"),
     };
+    let judged_by = if settings.values.gate.promise.is_some() { "promise" } else { "gates" };
     let pieces = [
         (iterations, keys::max_iterations()),
         (format!("agent {}", text(keys::timeout())), keys::timeout()),
-        (format!("promise {}", text(keys::gate_timeout())), keys::gate_timeout()),
+        (format!("{judged_by} {}", text(keys::gate_timeout())), keys::gate_timeout()),
         (time, keys::max_time()),
     ];
     // Where a limit comes from is said where it is neither typed here nor the default.

@@ -121,7 +121,9 @@ impl Live {
         self.clear();
         let line = text::clean(line.as_bytes());
         let width = loop_host::terminal::columns(std::io::stderr()).filter(|_| self.printer.live);
-        let line = width.map_or_else(|| line.clone(), |width| hanging(&line, 9, width));
+        // Each line by itself: a rollback has several, with commands that people copy.
+        let wrapped = |width| line.split('\n').map(|line| hanging(line, 9, width)).collect::<Vec<_>>().join("\n");
+        let line = width.map_or_else(|| line.clone(), wrapped);
         let line = paint.map_or_else(|| line.clone(), |paint| self.printer.paint_progress(paint, &line));
         let at = if self.printer.live { String::new() } else { clock_time(self.now_wall_ms) };
         let day = local_day(self.now_wall_ms);
@@ -149,7 +151,10 @@ impl Live {
                     Request::Rollback(Target { to, now: true, .. }) => format!("rolling back to {to} now"),
                     Request::Rollback(Target { to, .. }) => format!("rolling back to {to} after this iteration"),
                     Request::Checkpoint { name } => format!("taking checkpoint {name}"),
-                    Request::Inject(text) => format!("a text of {} bytes for the next prompt", text.bytes),
+                    Request::Inject(text) => {
+                        let which = if text.keep { "all later prompts" } else { "the next prompt" };
+                        format!("a text of {} bytes for {which}", text.bytes)
+                    }
                     Request::Set(changes) => changes
                         .iter()
                         .map(|change| format!("{} = {}", change.key, change.value))
@@ -182,12 +187,15 @@ impl Live {
                     self.line(Some(Paint::Warn), &format!("         {line}"));
                 }
                 if report.left_running > 0 {
-                    let count = report.left_running;
-                    self.line(Some(Paint::Warn), &format!("         ended {count} processes that it left running"));
+                    let ended = processes(u64::from(report.left_running));
+                    self.line(Some(Paint::Warn), &format!("         ended {ended} that it left running"));
                 }
             }
             Answer::Cleaned { killed } if *killed > 0 => {
-                self.line(Some(Paint::Warn), &format!("ended {killed} processes of an interrupted attempt"));
+                self.line(
+                    Some(Paint::Warn),
+                    &format!("ended {} of an interrupted attempt", processes(u64::from(*killed))),
+                );
             }
             Answer::Failed { what } => self.line(Some(Paint::Bad), what),
             Answer::Lost { left } => self.line(Some(Paint::Bad), &format!("could not be ended: {}", left.join(", "))),
@@ -267,7 +275,7 @@ impl Live {
         };
         let negated = if gate.promise().negated { "negated: " } else { "" };
         let name = &gate.name;
-        let word = last.verdict.name();
+        let word = sentences::verdict(last.verdict);
         let but = contradiction.map_or_else(String::new, |but| format!(", but {but}"));
         let ended = last.report.ended.brief();
         // After a rollback the comparison is with the state that was left: that a test fails again is no news.
@@ -334,7 +342,7 @@ impl Live {
     fn holds(&mut self, cause: HoldCause, state: &RunState) {
         let id = name_of(state);
         let lines = match cause {
-            HoldCause::Paused => vec![format!("paused; resume with: loop resume {id}")],
+            HoldCause::Paused => vec![format!("paused; resume with: loop resume {id}, or Enter")],
             HoldCause::Blocked => {
                 let order = state.main_order().map(|(_, open)| &open.order);
                 let ms = if let Some(Order::Hold { ms, .. }) = order { *ms } else { PAUSE_MS_MAX };
@@ -434,8 +442,13 @@ impl Live {
 }
 
 /// The local time, for lines that go to a file; a terminal does not need it.
-fn clock_time(wall_ms: u64) -> String {
+pub(super) fn clock_time(wall_ms: u64) -> String {
     moment::local(wall_ms).map_or_else(String::new, |zoned| zoned.strftime("[%H:%M:%S] ").to_string())
+}
+
+/// How many processes.
+fn processes(count: u64) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }
 
 /// The local date.
@@ -480,7 +493,8 @@ const ROLLED_BACK_MAX: usize = 10;
 
 /// The first files of a rollback, a line each.
 fn rolled_back_files(files: &RolledBackFiles) -> Vec<String> {
-    let mut lines: Vec<String> = files.first.iter().take(ROLLED_BACK_MAX).map(rolled_back_file).collect();
+    let mut lines: Vec<String> =
+        files.first.iter().take(ROLLED_BACK_MAX).map(|file| rolled_back_file(file, Tense::Did)).collect();
     let all = usize::try_from(files.written + files.removed).unwrap_or(usize::MAX);
     if all > lines.len() {
         lines.push(format!("and {} more", all - lines.len()));
@@ -488,14 +502,23 @@ fn rolled_back_files(files: &RolledBackFiles) -> Vec<String> {
     lines
 }
 
+/// Whether a rollback was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tense {
+    Did,
+    Would,
+}
+
 /// `removed  notes.txt (no iteration of this loop made it)`.
-pub(crate) fn rolled_back_file(file: &RolledBackFile) -> String {
-    let what = match file.what {
-        FileAction::Written => "written",
-        FileAction::Removed => "removed",
+pub(crate) fn rolled_back_file(file: &RolledBackFile, tense: Tense) -> String {
+    let what = match (file.what, tense) {
+        (FileAction::Written, Tense::Did) => "written ",
+        (FileAction::Removed, Tense::Did) => "removed ",
+        (FileAction::Written, Tense::Would) => "would write ",
+        (FileAction::Removed, Tense::Would) => "would remove",
     };
     let own = if file.own { " (no iteration of this loop made it)" } else { "" };
-    format!("{what:<8} {}{own}", text::one_line(&file.path, 200))
+    format!("{what} {}{own}", text::one_line(&file.path, 200))
 }
 
 /// What an order is about, for people.

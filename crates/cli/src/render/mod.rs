@@ -6,10 +6,12 @@
 //! | `live` `monitor` `now` | the lines while a run works, and after each iteration; what it is doing now |
 //! | `header` `summary` `sentences` | the first and the last lines of a run; sentences that several of them use |
 //! | `commit_message` | the message of `loop commit` |
+//! | `import` | what `loop import` maps, leaves and writes |
 //! | `hidden` | which hidden gate did not pass, for a person only |
 //! | `moment` | the local time, and how far away it is |
 //! | `error` | an error: what, why, what to do next |
 //! | `table` `wrap` `diff` `pager` | tables, long values beside a label, differences, long answers |
+//! | `plan` `plan_live` | a plan: its branches while they work, the ranking, its end |
 //! | `report` `page` | the pages of `loop report`, as Markdown or HTML |
 //! | `verified` `junit` `handed` | what `loop verify` found; of a proof that was handed over |
 //!
@@ -20,6 +22,7 @@ pub(crate) mod error;
 pub(crate) mod handed;
 pub(crate) mod header;
 pub(crate) mod hidden;
+pub(crate) mod import;
 pub(crate) mod junit;
 pub(crate) mod live;
 pub(crate) mod moment;
@@ -28,6 +31,8 @@ pub(crate) mod now;
 pub(crate) mod outbox;
 pub(crate) mod page;
 pub(crate) mod pager;
+pub(crate) mod plan;
+pub(crate) mod plan_live;
 pub(crate) mod printer;
 pub(crate) mod report;
 pub(crate) mod sentences;

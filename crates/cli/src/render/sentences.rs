@@ -212,7 +212,17 @@ pub(crate) fn gate_words(gate: &Gate, state: &RunState, took: Took) -> String {
         format!(", with the changed {}: not counted", text::one_line(&found.paths.join(", "), 100))
     });
     let watched = if gate.is_required() { "" } else { " · only watched" };
-    format!("{}{changed} ({}{but}{took}){watched}", last.verdict.name(), last.report.ended.brief())
+    let negated = if gate.spec().promise().negated { "negated: " } else { "" };
+    format!("{}{changed} ({negated}{}{but}{took}){watched}", verdict(last.verdict), last.report.ended.brief())
+}
+
+/// A verdict for people, in the words of the sentences about it. Programs get its name.
+pub(crate) const fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Fail => "fail",
+        Verdict::Unverifiable => "could not be checked",
+    }
 }
 
 /// How many tests passed and failed, and what changed.

@@ -1,13 +1,14 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
 use loop_core::policy::budget::{MICROS, money_exact};
 use loop_core::policy::gate::Verdict;
-use loop_core::policy::proof::{FindingKind, FindingWeight, NotedBecause};
+use loop_core::policy::proof::{FindingKind, NotedBecause};
 use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::{Best, INITIAL, Outcome, Proof, ProofJudge, ReasonCode, RunState};
 use loop_core::settings::{OnQuestion, OnTamper, UNLIMITED};
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::{BreakerView, Claims, Record, qualification};
+use loop_host::paths::path_of;
 
 use super::printer::{Loudness, Paint, Printer, stdout_is_terminal, text_width};
 use super::wrap::{hanging, labelled};
@@ -67,10 +68,14 @@ pub(crate) fn summary(
             best.rank.words()
         ));
     }
-    if spec.has_checkpoints() && state.iteration > 0 {
+    next.push_str(&allow_line(state, over.reason.code, id.as_str()));
+    // After a rollback to the beginning nothing is left to roll back; how to undo it was said there.
+    if spec.has_checkpoints() && state.iteration > 0 && state.checkpoints.newest() != Some(INITIAL) {
         next.push_str(&roll_back_lines(id.as_str(), state.iteration, kept));
     }
     let qualified = qualification(state).map_or_else(String::new, |words| format!(", {words}"));
+    // `paused` is said of a loop whose process waits.
+    let status = if over.outcome == Outcome::Stopped { "stopped" } else { standing.status.name() };
     let spent = time::spaced(state.active_ms(state.now));
     let changes = if spec.has_checkpoints() { changes } else { "not measured (no checkpoints)" };
     format!(
@@ -80,8 +85,17 @@ pub(crate) fn summary(
         labelled("changes", COLUMN, changes),
         claims_and_limits(state, record.claims()),
         labelled("cost", COLUMN, &format!("{} · {iterations} in {spent}", cost(state))),
-        labelled("status", COLUMN, &format!("{} ({}){qualified}", standing.status.name(), over.reason.code.name())),
+        labelled("status", COLUMN, &format!("{status} ({}){qualified}", over.reason.code.name())),
     )
+}
+
+/// How to allow the change of a file that was restored in the last two iterations, where the limit ended the loop.
+fn allow_line(state: &RunState, code: ReasonCode, id: &str) -> String {
+    let mut restored = state.guard.restored_twice_before(state.iteration.saturating_add(1));
+    let path = restored.next().filter(|_| code == ReasonCode::IterationLimit).map(quoted);
+    path.map_or_else(String::new, |path| {
+        format!("or:         loop resume {id} -n +5 --allow {path}   (if the agent may change it)\n")
+    })
 }
 
 /// The first word of the end, and its colour.
@@ -194,8 +208,14 @@ pub(crate) fn known_cost(state: &RunState) -> Option<String> {
     let known: Vec<String> = money.iter().cloned().chain(tokens).collect();
     let spent = state.budget.spent();
     let without = match (spent.cost_untold, spent.calls) {
-        (0, _) => String::new(),
-        _ if money.is_none() => " (cost not reported)".to_owned(),
+        (0, calls) => match spent.tokens_untold {
+            0 => String::new(),
+            untold => format!(" ({untold} of {calls} calls reported no tokens)"),
+        },
+        (_, calls) if money.is_none() => match spent.tokens_untold {
+            0 => " (cost not reported)".to_owned(),
+            untold => format!(" (cost not reported; {untold} of {calls} calls reported no tokens)"),
+        },
         (untold, calls) => format!(" ({untold} of {calls} calls reported no cost)"),
     };
     (!known.is_empty()).then(|| format!("{}{without}", known.join(", ")))
@@ -208,6 +228,7 @@ fn next(state: &RunState, outcome: Outcome, id: &str, kept: &KeptCheckpoints) ->
     match outcome {
         Outcome::Verified if judged.is_some_and(|judged| kept.has(judged)) => {
             lines.push(("verify", format!("loop verify {id}")));
+            lines.extend(may_be_committed(state).then(|| ("commit", format!("loop commit {id}"))));
         }
         Outcome::PassedBut => {
             lines.extend(looks(state, id, kept));
@@ -226,6 +247,13 @@ fn next(state: &RunState, outcome: Outcome, id: &str, kept: &KeptCheckpoints) ->
     lines.iter().map(|(name, command)| format!("{:<12}{command}\n", format!("{name}:"))).collect()
 }
 
+/// Whether the work of a loop that is done can be committed, and is not by its own settings.
+fn may_be_committed(state: &RunState) -> bool {
+    let Some(spec) = state.spec.as_ref().filter(|_| state.iteration > 0) else { return false };
+    let asked = state.settings.shown().values.output.commit;
+    !asked && path_of(&spec.workspace.path).ancestors().any(|folder| folder.join(".git").exists())
+}
+
 /// How a person looks at a pass that was not believed, lets it be judged again, or accepts it as it is.
 pub(crate) fn looks(state: &RunState, id: &str, kept: &KeptCheckpoints) -> Vec<(&'static str, String)> {
     let Some(over) = state.over.as_ref().filter(|over| over.outcome == Outcome::PassedBut) else { return Vec::new() };
@@ -236,13 +264,10 @@ pub(crate) fn looks(state: &RunState, id: &str, kept: &KeptCheckpoints) -> Vec<(
     }
     let all: Vec<FindingKind> =
         over.proof.iter().flat_map(|proof| &proof.findings).map(|finding| finding.kind).collect();
-    // Probes may clear an opportunity when it is judged again: it need not be accepted unseen.
-    let weighs = |kind: &FindingKind| kind.weight() != FindingWeight::Opportunity;
-    let heavy: Vec<FindingKind> = all.iter().copied().filter(weighs).collect();
-    let kinds = if heavy.is_empty() { all } else { heavy };
-    if !kinds.is_empty() && kinds.iter().all(|kind| kind.may_be_accepted()) {
+    // All that is shown: else the same end comes again, with the rest.
+    if !all.is_empty() && all.iter().all(|kind| kind.may_be_accepted()) {
         let before = state.settings.shown().values.gate.accept.iter().map(String::as_str);
-        let mut words: Vec<&str> = before.chain(kinds.iter().map(|kind| kind.word())).collect();
+        let mut words: Vec<&str> = before.chain(all.iter().map(|kind| kind.word())).collect();
         words.sort_unstable();
         words.dedup();
         let words = words.join(",");
@@ -262,8 +287,8 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
         ReasonCode::IterationLimit if is_unverifiable(state) => {
             format!("loop resume {id} -n +5   (when the promise can be run)")
         }
-        ReasonCode::IterationLimit => format!("loop resume {id} -n +5"),
-        ReasonCode::TimeLimit => more_time(state, id),
+        ReasonCode::IterationLimit => with_other_limits(state, format!("loop resume {id} -n +5")),
+        ReasonCode::TimeLimit => with_other_limits(state, more_time(state, id)),
         ReasonCode::AgentCrashes if custom => format!("loop resume {id} --agent-cmd '…'   (with the agent fixed)"),
         ReasonCode::AgentCrashes => format!("loop resume {id}   (when the agent works; see: loop doctor)"),
         ReasonCode::AgentFailed => format!("loop resume {id}   (when that is fixed, or with another on_failure)"),
@@ -271,7 +296,7 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
         ReasonCode::AgentBilling => format!("loop resume {id}   (when there is credit)"),
         ReasonCode::AgentModel => format!("loop resume {id} --agent-model …   (with a model that there is)"),
         ReasonCode::ProviderDown => format!("loop resume {id}   (when the provider works again)"),
-        ReasonCode::BudgetLimit => more_budget(state, id),
+        ReasonCode::BudgetLimit => with_other_limits(state, more_budget(state, id)),
         ReasonCode::NoProgress => format!("{inject}   (or --max-no-progress {})", twice(breaker.max_no_progress)),
         ReasonCode::SameError => {
             let most = twice(breaker.max_same_error);
@@ -312,7 +337,7 @@ fn after_tamper(state: &RunState, id: &str) -> String {
 }
 
 /// A path as a word for a shell.
-fn quoted(path: &str) -> String {
+pub(crate) fn quoted(path: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-/+@".contains(letter);
     if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
@@ -370,6 +395,30 @@ fn more_budget(state: &RunState, id: &str) -> String {
         }
         Some(Reserved::Granted { .. }) | None => format!("loop resume {id} --max-cost +{}", money(caps.cost_micros)),
     }
+}
+
+/// A command that raises a limit, with the flags of other limits that are reached, too: without them it would end at once.
+fn with_other_limits(state: &RunState, command: String) -> String {
+    let settings = state.settings.shown();
+    let (limits, caps) = (&settings.values.limits, &settings.caps);
+    let iterations = limits.max_iterations.is_some_and(|most| state.iterations_done() >= most);
+    let time = limits.max_time_ms().is_some_and(|most| state.active_ms(state.now) >= most);
+    let cost = caps.cost_micros.filter(|most| state.cost_micros(settings) >= *most);
+    let tokens = caps.tokens.filter(|most| state.tokens(settings) >= *most);
+    let reached = [
+        iterations.then(|| ("-n", "+5".to_owned())),
+        time.then(|| ("--max-time", "+1h".to_owned())),
+        cost.map(|most| ("--max-cost", format!("+{}", money_exact(most)))),
+        tokens.map(|most| ("--max-tokens", format!("+{most}"))),
+    ];
+    let (line, remark) = command.split_once("   (").unwrap_or((&command, ""));
+    let mut all = line.to_owned();
+    for (flag, more) in reached.into_iter().flatten() {
+        if !line.contains(&format!(" {flag} ")) {
+            all.push_str(&format!(" {flag} {more}"));
+        }
+    }
+    if remark.is_empty() { all } else { format!("{all}   ({remark}") }
 }
 
 /// Twice what a threshold is.

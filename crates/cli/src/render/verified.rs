@@ -4,6 +4,7 @@ use loop_core::text;
 use loop_core::view::{Verification, VerifiedGate, short_hash};
 
 use super::printer::{Paint, Printer};
+use super::sentences;
 
 /// How much of a command is shown in a line.
 const COMMAND_LETTERS_MAX: usize = 100;
@@ -69,7 +70,8 @@ pub(super) fn output_lines(gate: &VerifiedGate) -> Vec<String> {
 }
 
 pub(super) fn gate_words(gate: &VerifiedGate) -> String {
-    let mut words = vec![format!("{} ({}, {:.3} s)", gate.verdict.name(), clean(&gate.ended), gate.duration_seconds)];
+    let mut words =
+        vec![format!("{} ({}, {:.3} s)", sentences::verdict(gate.verdict), clean(&gate.ended), gate.duration_seconds)];
     words.extend(gate.not_believed.as_ref().map(|why| format!("not believed: {}", clean(why))));
     words.extend((gate.tries > 1).then(|| format!("{} tries", gate.tries)));
     words.extend(gate.tests.map(loop_core::view::TestCounts::words));

@@ -196,7 +196,12 @@ fn a_crashed_loop_says_that_its_process_was_killed() {
     running.signal("KILL");
     drop(running.end());
     let status = user.run(&["status", &user.id()]).expect_code(0).out();
-    assert!(status.contains("  ended      its process was killed, or the machine stopped; last seen "), "{status}");
+    assert!(
+        status.contains(
+            "  ended      its process was killed, the machine stopped, or its records could not be written; last"
+        ),
+        "{status}"
+    );
 }
 
 #[test]

@@ -317,3 +317,37 @@ fn a_resume_that_asks_for_it_commits() {
     let ran = user.run(&["resume", &id, "-n", "+1", "--commit"]).expect_code(0);
     assert!(ran.out().contains("committed:  2 files on main"), "{}", ran.text());
 }
+
+/// A hook that fires.
+const HOOK: &str = "printf '#!/bin/sh\\ntouch ../fired\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
+
+#[test]
+fn a_hook_that_the_settings_switch_off_is_not_named() {
+    let user = with_repository();
+    must(&user.work(), &format!("{HOOK}; git config core.hooksPath /dev/null"));
+    assert_eq!(run_loop(&user, AGENT, &[]), 0);
+    user.run(&["commit", &user.id()]).expect_code(0);
+    assert!(!user.root().join("fired").exists());
+}
+
+#[test]
+fn a_dry_run_of_a_commit_names_the_hook_and_is_not_refused() {
+    let user = with_repository();
+    must(&user.work(), HOOK);
+    assert_eq!(run_loop(&user, AGENT, &[]), 0);
+    let ran = user.run(&["commit", &user.id(), "--dry-run"]).expect_code(0);
+    let line = "it would run the hook .git/hooks/pre-commit: refused without --commit-hooks\n";
+    assert!(ran.out().contains("would commit 2 files") && ran.out().contains(line), "{}", ran.text());
+    user.run(&["commit", &user.id()]).expect_code(4);
+    assert!(!user.root().join("fired").exists());
+}
+
+#[test]
+fn the_end_of_a_loop_in_a_repository_offers_to_commit_its_work() {
+    let user = with_repository();
+    let ran = user.run(&start(AGENT, PROMISE, &["--strength", "off"])).expect_code(0);
+    assert!(ran.out().contains(&format!("commit:     loop commit {}\n", user.id())), "{}", ran.text());
+    let plain = crate::user();
+    let ran = plain.run(&start("touch a", "test -e a", &["--strength", "off"])).expect_code(0);
+    assert!(!ran.out().contains("loop commit"), "{}", ran.text());
+}

@@ -5,7 +5,7 @@ use crate::{start, user};
 
 #[test]
 fn show_says_each_value_and_where_it_came_from() {
-    // req: C-25 partly: without templates, entries and approval by hash
+    // req: C-25 partly: without templates and entries
     // req: D-26 partly: keys of what exists
     let user = user().with("LOOP_MAX_ITER", "6");
     user.write("home/.config/loop/config.toml", "# mine\ntimeout = \"8m\"\n");
@@ -77,6 +77,27 @@ fn check_names_the_line_that_is_wrong() {
 }
 
 #[test]
+fn check_counts_its_warnings_and_names_every_file() {
+    // UR-2.20
+    let user = user();
+    let fine = user.run(&["config", "check"]).expect_code(0);
+    assert!(fine.out().starts_with("settings are fine (no "), "{}", fine.text());
+    user.write("home/.config/loop/config.toml", "max_iterations = 5\n");
+    user.write("work/loop.toml", "max_iterations = 50\n");
+    let ran = user.run(&["config", "check"]).expect_code(0);
+    expect![[r#"
+        exit 0
+        --- stdout
+        settings can be used, with 1 warning ($ROOT/home/.config/loop/config.toml, $ROOT/work/loop.toml)
+        --- stderr
+        warning: loop.toml:1: max_iterations = 50 is wider than 5: it is ignored (a project file may lower this limit, not raise it)
+    "#]]
+    .assert_eq(&ran.text());
+    let json = user.run(&["config", "check", "--json"]).expect_code(0).json();
+    assert_eq!(json["warnings"].as_array().unwrap().len(), 1, "{json}");
+}
+
+#[test]
 fn yaml_is_read_too_and_both_in_one_folder_are_an_error() {
     // req: D-26 partly: keys of what exists
     let user = user();
@@ -113,7 +134,7 @@ fn a_repository_grants_itself_nothing() {
 
 #[test]
 fn a_true_in_a_file_can_be_turned_off_by_a_flag() {
-    // req: C-25 partly: without templates, entries and approval by hash
+    // req: C-25 partly: without templates and entries
     let user = user();
     user.program("notify-send", "touch \"$HOME/told\"");
     user.write("home/.config/loop/config.toml", "notify = true\n");

@@ -209,9 +209,9 @@ fn a_checkpoint_that_is_not_there_is_named_with_those_that_are() {
     "#]]
     .assert_eq(&refused(&["--diff", "initial..../../../x"]));
     expect![[r#"
-        error: --diff cannot be "initial"
+        error: a difference cannot be "initial"
           because: alone it is the number of an iteration; two checkpoints are A..B
-        hint: loop history $ID --diff 1, or --diff initial..2
+        hint: loop diff $ID 1, or loop diff $ID initial..2
     "#]]
     .assert_eq(&refused(&["--diff", "initial"]));
     assert!(refused(&["--stat"]).starts_with("error: "), "only with --diff");

@@ -175,7 +175,11 @@ fn a_loop_that_a_newer_one_has_finished_is_resumed_only_by_its_id() {
     user.run(&start("touch done.txt", "test -e done.txt", &["--strength", "off"])).expect_code(0);
     let ran = user.run(&["resume"]).expect_code(4);
     says(&ran, "the newest loop of this folder is done");
-    says(&ran, &format!("hint: an older one can be resumed: loop resume {older}"));
+    says(&ran, &format!("hint: an older one can be resumed: loop resume {older} -n +5\n"));
+    let ran = user.run(&["resume", "-n", "+1"]).expect_code(4);
+    says(&ran, &format!("hint: an older one can be resumed: loop resume {older} -n +1\n"));
+    let ran = user.run(&["inject", "which one?"]).expect_code(4);
+    says(&ran, &format!("hint: an older one can be resumed: loop inject {older} 'which one?'\n"));
 }
 
 #[test]

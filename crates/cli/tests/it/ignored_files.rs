@@ -94,7 +94,7 @@ fn a_changed_ignored_file_is_restored_an_undo_brings_the_change_back_and_none_is
     user.run(&["rollback", &id, "undo"]).expect_code(0);
     assert_eq!(user.read("work/.env"), "changed\n");
     let dry = user.run(&["rollback", &id, "initial", "--dry-run", "--", ".env"]).expect_code(0).out();
-    assert!(dry.starts_with("written  .env\nrolling back to initial: 1 file would be written, 0 removed"), "{dry}");
+    assert!(dry.starts_with("would write  .env\nrolling back to initial: 1 file would be written, 0 removed"), "{dry}");
     user.run(&["rollback", &id, "initial", "--", ".env"]).expect_code(0);
     assert_eq!(user.read("work/.env"), format!("{SECRET}\n"));
     assert!(user.work().join("done").exists(), "nothing else was touched");
@@ -180,4 +180,27 @@ fn a_rollback_of_an_ignored_path_that_no_checkpoint_holds_is_refused_with_and_wi
             ran.text()
         );
     }
+}
+
+#[test]
+fn a_dry_run_names_what_cannot_be_restored() {
+    let user = repository();
+    let id = ended(&user, "git clean -fdxq", &[]);
+    let line = "not restored: big.bin, node_modules (ignored, and no checkpoint holds them)";
+    let dry = user.run(&["rollback", &id, "initial", "--dry-run"]).expect_code(0).out();
+    assert!(dry.contains(line), "{dry}");
+    let json = user.run(&["rollback", &id, "initial", "--dry-run", "--json"]).expect_code(0).json();
+    assert_eq!(json["remarks"][0], line, "{json}");
+    let ran = user.run(&["rollback", &id, "initial", "--", "big.bin"]).expect_code(4);
+    assert!(ran.err().contains("big.bin is ignored, and checkpoint initial does not hold it"), "{}", ran.text());
+    assert!(!ran.err().contains("fix that"), "{}", ran.text());
+}
+
+#[test]
+fn an_undo_says_that_an_ignored_file_is_not_removed() {
+    let user = repository();
+    let id = ended(&user, "rm .env", &[]);
+    user.run(&["rollback", &id, "initial", "--", ".env"]).expect_code(0);
+    let ran = user.run(&["rollback", &id, "undo"]).expect_code(0);
+    assert!(ran.out().contains("not removed: .env (ignored files stay)"), "{}", ran.text());
 }

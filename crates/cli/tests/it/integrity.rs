@@ -206,6 +206,20 @@ fn a_record_for_clean_copies_that_was_removed_or_changed_ends_the_loop() {
 }
 
 #[test]
+fn a_checkpoint_of_the_start_that_was_moved_to_a_later_state_ends_the_loop() {
+    // req: RT-R11
+    let user = user();
+    let state = user.state().display().to_string();
+    let agent = format!(
+        "echo b >> a; R=$(find {state} -path '*/refs/loop/*/initial'); N=$(dirname \"$R\")/iter-001; \
+         [ ! -e \"$N\" ] || cp \"$N\" \"$R\""
+    );
+    let ran = user.run(&start(&agent, "[ \"$(grep -c b a)\" = 2 ]", &["-n", "3"])).expect_code(3);
+    let why = "the checkpoint of the start is not the one that was recorded";
+    assert!(ran.text().contains(why) && !ran.out().contains("done: "), "{}", ran.text());
+}
+
+#[test]
 fn a_removed_ledger_lifts_no_limit_of_a_day_and_is_made_again_from_the_journals() {
     // req: RT-R13
     let user = user();

@@ -69,6 +69,8 @@ fn what_is_not_kept_any_more_is_said_with_its_time_and_not_offered() {
         assert!(ran.err().contains("iter-001 is not kept any more since 20"), "{}", ran.text());
         assert!(ran.err().contains("there are: initial, iter-004"), "{}", ran.text());
     }
+    let history = user.run(&["history", &id]).expect_code(0).out();
+    assert!(history.contains("iter-001 (gone)") && !history.contains("iter-004 (gone)"), "{history}");
     set(&user, "checkpoint_retention_main", "1ms");
     user.run(&["checkpoint", "gc"]).expect_code(0);
     let list = user.run(&["checkpoint", "list", &id]).expect_code(0).out();

@@ -51,7 +51,11 @@ fn a_pass_that_comes_from_ignored_files_alone_is_not_done() {
                  chmod +x node_modules/.bin/grep";
     let ran = user.run(&start(agent, promise, &["-n", "1"])).expect_code(1);
     assert!(ran.out().contains("not in a clean copy of the same files"), "{}", ran.text());
-    assert!(ran.out().contains("ignored files that are left out"), "what the copy lacks is told: {}", ran.text());
+    assert!(
+        ran.out().contains("ignored files that are not in the copy"),
+        "what the copy lacks is told: {}",
+        ran.text()
+    );
 }
 
 /// Starts a loop with this task.

@@ -61,7 +61,7 @@ fn a_loop_without_breaker_and_checkpoints_is_given_all_its_iterations() {
 #[test]
 fn variables_are_the_defaults_of_flags_and_flags_win() {
     // req: D-22 partly: without LOOP_TEMPLATES_DIR and LOOPD_SOCKET
-    // req: C-25 partly: without templates, entries and approval by hash
+    // req: C-25 partly: without templates and entries
     let user = user().with("LOOP_MAX_ITER", "2").with("LOOP_TIMEOUT", "9m").with("LOOP_AGENT", "custom");
     let ran = user.run(&start("true", "false", &[])).expect_code(1);
     assert!(ran.err().contains("2 iterations (LOOP_MAX_ITER) · agent 9m (LOOP_TIMEOUT)"), "{}", ran.text());
@@ -116,4 +116,12 @@ fn without_a_terminal_a_loop_whose_checkpoints_are_gone_ends_at_its_time_limit()
     let ran = user.run(&start(agent, "false", &["-n", "1", "--max-time", "2s"])).expect_code(3);
     assert!(ran.err().contains("paused until that is fixed, for at most "), "{}", ran.text());
     assert!(ran.out().contains("it was not fixed within the time limit of 2s"), "{}", ran.text());
+}
+
+#[test]
+fn of_two_limits_that_are_reached_the_next_command_raises_both() {
+    let user = user();
+    let ran = user.run(&start("echo x >> log", "false", &["-n", "1", "--max-cost", "4"])).expect_code(1);
+    let id = user.id();
+    assert!(ran.out().contains(&format!("next:       loop resume {id} -n +5 --max-cost +4.00\n")), "{}", ran.text());
 }

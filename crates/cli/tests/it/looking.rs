@@ -1,5 +1,7 @@
 //! Looking back: status, list, history, rm, prune.
-use loop_testkit::TestEnv;
+use std::process::Stdio;
+
+use loop_testkit::{Running, TestEnv};
 
 use crate::{start, user};
 
@@ -30,6 +32,23 @@ fn status_shows_what_runs_with_the_columns_of_its_table() {
 }
 
 #[test]
+fn status_shows_the_newest_twenty_of_those_that_ended_and_counts_the_others() {
+    let user = user();
+    for _ in 0..22 {
+        user.run(&start("true", "true", &["--quiet"])).expect_code(0);
+    }
+    let screen = user.run(&["status"]).expect_code(0).out();
+    let rows = screen.lines().filter(|line| line.contains("completed")).count();
+    assert_eq!(
+        (rows, screen.lines().last()),
+        (20, Some("and 2 more that ended in the last hour: loop list")),
+        "{screen}"
+    );
+    let all: serde_json::Value = serde_json::from_str(&user.run(&["status", "--json"]).expect_code(0).out()).unwrap();
+    assert_eq!(all["loops"].as_array().or(all.as_array()).map(Vec::len), Some(22), "{all}");
+}
+
+#[test]
 fn a_watched_status_draws_itself_anew_until_ctrl_c_and_then_ends_well() {
     // req: D-04
     let user = user();
@@ -38,6 +57,73 @@ fn a_watched_status_draws_itself_anew_until_ctrl_c_and_then_ends_well() {
     let (ran, screen) = user.on_a_terminal(&line);
     assert_eq!(ran.code, Some(0), "{}", ran.text());
     assert!(screen.matches("LOOP-ID").count() >= 2 && screen.contains("completed"), "{screen:?}");
+}
+
+/// Begins a loop in a folder of its own that works until there is a file `go` in it.
+fn long_loop(user: &TestEnv, folder: &str) -> Running {
+    std::fs::create_dir(user.root().join(folder)).unwrap();
+    let words = start("touch began; while [ ! -e go ]; do sleep 0.02; done", "test -e go", &["-n", "5"]);
+    let child = user.command(&words).current_dir(user.root().join(folder)).spawn().unwrap();
+    user.wait_for_file(&format!("{folder}/began"));
+    Running::of(child, user.root())
+}
+
+/// A watched status on a terminal of a size.
+fn watched(user: &TestEnv, size: &str, id: &str) -> Running {
+    let line = format!("stty {size}; exec {} status {id} --watch", env!("CARGO_BIN_EXE_loop"));
+    user.begin_on_a_terminal(&line, Stdio::piped())
+}
+
+#[test]
+fn a_watched_status_is_a_second_screen_cut_to_the_terminal_with_running_loops_first_until_q() {
+    // req: D-04
+    let user = user();
+    let older = long_loop(&user, "older");
+    let newer = long_loop(&user, "newer");
+    for _ in 0..2 {
+        user.run(&start("true", "true", &[])).expect_code(0);
+    }
+    let mut watch = watched(&user, "rows 6 cols 40", "");
+    user.wait_for_screen("q leaves", 2);
+    watch.type_in(b"q");
+    watch.end().expect_code(0);
+    let screen = user.screen();
+    let (_, drawn) = screen.split_once("\u{1b}[?1049h").unwrap();
+    let (drawn, after) = drawn.split_once("\u{1b}[?1049l").unwrap();
+    let running: Vec<&str> = after.lines().filter(|line| line.contains(" runni")).collect();
+    assert!(running.len() == 2 && after.matches(" compl").count() == 2, "all of it on the first screen: {after:?}");
+    let frames: Vec<Vec<&str>> = drawn.split("\u{1b}[H").skip(1).map(|frame| frame.lines().collect()).collect();
+    assert!(frames.len() >= 2, "{frames:?}");
+    for frame in &frames {
+        let seen: Vec<String> = frame
+            .iter()
+            .map(|line| line.trim_end_matches('\r').replace("\u{1b}[K", "").replace("\u{1b}[J", ""))
+            .collect();
+        assert!(seen.len() == 6 && seen.iter().all(|line| line.chars().count() <= 40), "{seen:?}");
+        let ids: Vec<&str> = seen[1..3].iter().filter_map(|line| line.split(' ').next()).collect();
+        let both: Vec<&str> = running.iter().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(ids, both, "those that run, each in its place: {seen:?}");
+        assert!(seen[0].starts_with("LOOP-ID") && seen[3] == "… 2 more lines", "{seen:?}");
+    }
+    for (folder, running) in [("older", older), ("newer", newer)] {
+        user.write(&format!("{folder}/go"), "");
+        running.end().expect_code(0);
+    }
+}
+
+#[test]
+fn a_watched_status_of_one_loop_ends_with_that_loop() {
+    // req: D-04
+    let user = user();
+    let running = long_loop(&user, "long");
+    let watch = watched(&user, "rows 24 cols 80", &user.id());
+    user.wait_for_screen(" running ", 1);
+    user.write("long/go", "");
+    running.end().expect_code(0);
+    watch.end().expect_code(0);
+    let screen = user.screen();
+    let (_, after) = screen.split_once("\u{1b}[?1049l").unwrap();
+    assert!(after.contains(" completed ") && !after.contains(" running "), "its end stays on the screen: {after:?}");
 }
 
 #[test]
@@ -172,7 +258,7 @@ fn records_can_be_removed_one_by_one_or_by_age() {
     user.run(&start("true", "true", &[])).expect_code(0);
     user.run(&start("true", "false", &["-n", "1"])).expect_code(1);
     let ran = user.run(&["prune", "--older-than", "1ms", "--dry-run"]).expect_code(0);
-    assert!(ran.out().starts_with("1 loop, would free"), "{}", ran.text());
+    assert!(ran.out().contains("\n1 loop, would free "), "{}", ran.text());
     assert_eq!(user.ids().len(), 2);
     assert!(user.run(&["prune"]).expect_code(0).out().starts_with("0 loops"), "younger than 30 days");
     user.run(&["prune", "--older-than", "1ms"]).expect_code(0);

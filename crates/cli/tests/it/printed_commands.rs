@@ -211,7 +211,7 @@ fn every_line_in_the_hint_of_an_error_is_accepted_where_it_is_printed() {
 
 const ADDS: &str = "echo x >> log";
 
-const ENDS_OF_LOOPS: [End; 17] = [
+const ENDS_OF_LOOPS: [End; 22] = [
     End { name: "verified", words: &["-p", "make test", "--agent-cmd", "touch done.txt"], code: 0 },
     End { name: "verified before", words: &["-p", "true", "--agent-cmd", "true"], code: 0 },
     End {
@@ -249,10 +249,46 @@ const ENDS_OF_LOOPS: [End; 17] = [
         words: &["-p", "make test", "--agent-cmd", "echo 'Which colour should it be?'", "--on-question", "stop"],
         code: 3,
     },
+    End { name: SIGN_IN, words: &["-p", "make test", "--agent", "claude"], code: 3 },
+    End { name: BILLING, words: &["-p", "make test", "--agent", "claude"], code: 3 },
+    End { name: "blocked", words: &["-p", "make test", "--agent-cmd", SAYS_BLOCKED, "--on-blocked", "stop"], code: 1 },
+    End {
+        name: "same error",
+        words: &["-p", "make test", "--agent-cmd", "echo boom >&2; exit 3", "--max-same-error", "2"],
+        code: 1,
+    },
+    End {
+        name: "identical output",
+        words: &["-p", "make test", "--agent-cmd", "echo x >> log; echo the same words", "--max-identical-output", "2"],
+        code: 1,
+    },
 ];
+
+/// Ends that the agent's own answer makes: it is a recording.
+const SIGN_IN: &str = "sign-in";
+const BILLING: &str = "billing";
+
+const SAYS_BLOCKED: &str = "printf -- '---LOOP_STATUS---\\nSTATUS: BLOCKED\\nEXIT_SIGNAL: false\\nSUMMARY: no network\\n\
+                            ---END_LOOP_STATUS---\\n'";
+
+/// An agent that cannot work, as it was recorded.
+fn answer_as_recorded(user: &TestEnv, end: &End) {
+    let recording = match end.name {
+        SIGN_IN => "err-auth",
+        BILLING => "v2.1.326-billing",
+        _ => return,
+    };
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testkit/transcripts/claude");
+    let script = format!(
+        "[ \"$1\" = --version ] && {{ echo '2.1.326 (Claude Code)'; exit 0; }}\n\
+         cat > /dev/null; cat {folder}/{recording}.stdout; exit 1"
+    );
+    user.program("claude", &script);
+}
 
 fn ended(end: &End) -> (TestEnv, String, String) {
     let user = project();
+    answer_as_recorded(&user, end);
     let words: Vec<&str> = ["start", "do it"].iter().chain(end.words).copied().collect();
     let ran = user.run(&words).expect_code(end.code);
     let id = user.id();
@@ -297,7 +333,7 @@ fn every_line_that_an_end_screen_a_status_or_a_list_prints_is_accepted() {
 }
 
 /// Lines of pages that are not executed, and why. A line is named by its beginning.
-const NOT_EXECUTED: [(&str, &str); 9] = [
+const NOT_EXECUTED: [(&str, &str); 10] = [
     ("loop demo", "takes seconds; newcomer.rs executes it"),
     ("loop start \"fix the bug\" --promise \"make test\" --agent claude --container", "needs a container engine"),
     ("loop start \"fix the bug\" --promise \"make test\" --agent claude --image", "needs a container engine"),
@@ -305,11 +341,12 @@ const NOT_EXECUTED: [(&str, &str); 9] = [
     ("loop proof 936p --sign", "needs a key for signing; proof.rs executes it"),
     ("loop verify ../loop-proof.json --allowed-signers-rev", "needs a signed proof; proof.rs executes it"),
     ("loop verify --note --allowed-signers-rev", "needs a signed proof; proof.rs executes it"),
+    ("loop init", "asks on a terminal; init.rs executes it"),
     ("loop status --watch", "needs a terminal"),
     ("loop reset --project shop", "needs the container profile's names; worker.rs executes it"),
 ];
 
-const PAGES: [&str; 18] = [
+const PAGES: [&str; 19] = [
     "README.md",
     "docs/guide/after-a-crash.md",
     "docs/guide/agents.md",
@@ -326,6 +363,7 @@ const PAGES: [&str; 18] = [
     "docs/guide/protecting.md",
     "docs/guide/settings.md",
     "docs/guide/strength.md",
+    "docs/guide/templates.md",
     "docs/guide/troubleshooting.md",
     "docs/guide/when-a-loop-stops.md",
 ];
@@ -406,6 +444,12 @@ fn check_line(line: &str) -> Option<String> {
         if at_work {
             return check_at_work(line, named);
         }
+    }
+    if line.starts_with("loop import") {
+        user.write("work/.ralph/PROMPT.md", "do it\n");
+        user.write("work/tdd.yaml", "name: tdd\nloops:\n  - id: a\n    prompt: do it\n    promise: make test\n");
+        user.write("home/.config/daedalos/loop/config.yaml", "max_concurrent_loops: 2\n");
+        user.write("home/project/a.txt", "a\n");
     }
     if line.contains("--approve") {
         user.write("work/.loop.toml", "promise = \"make test\"\n");

@@ -404,3 +404,28 @@ fn a_text_for_a_pull_request_says_that_protected_files_were_changed_and_restored
     let (user, id) = done(&[]);
     assert!(!user.run(&["proof", &id, "--pr"]).expect_code(0).out().contains("Restored"));
 }
+
+#[test]
+fn the_line_that_a_signed_proof_prints_succeeds_with_the_keys_of_the_reader() {
+    let user = user();
+    user.run(&start("touch a", "test -e a", &["--strength", "off"])).expect_code(0);
+    must(user.root(), "ssh-keygen -q -t ed25519 -N '' -f ann");
+    user.write("signers", &format!("ann@example.org {}", user.read("ann.pub")));
+    let key = user.root().join("ann").display().to_string();
+    let ran = user.run(&["proof", &user.id(), "--sign", &key, "-o", "../proof.json"]).expect_code(0);
+    let line = "check it elsewhere: loop verify ../proof.json --allowed-signers SIGNERS\n";
+    assert!(ran.err().contains(line), "{}", ran.text());
+    user.run(&["verify", "../proof.json", "--allowed-signers", "../signers"]).expect_code(0);
+    let pr = user.run(&["proof", &user.id(), "--pr"]).expect_code(0).out();
+    assert!(!pr.contains("origin/main"), "there is no project file: {pr}");
+}
+
+#[test]
+fn the_hint_about_another_tree_is_not_about_keys() {
+    let user = user();
+    user.run(&start("touch a", "test -e a", &["--strength", "off"])).expect_code(0);
+    user.run(&["proof", &user.id(), "-o", "../proof.json"]).expect_code(0);
+    user.write("work/more", "");
+    let ran = user.run(&["verify", "../proof.json"]).expect_code(1);
+    assert!(ran.text().contains("about another tree") && !ran.text().contains("whom you trust"), "{}", ran.text());
+}

@@ -75,10 +75,13 @@ fn usage_counts_calls_by_agent_and_says_what_was_not_reported() {
     let user = user();
     user.program("claude", SILENT_ONCE);
     let none = user.run(&["usage"]).expect_code(0).out();
-    assert!(none.starts_with("no agent was called since "), "{none}");
+    assert!(none.starts_with("no reported call since "), "{none}");
     let words = ["start", "do it", "-p", "test -e never", "--agent", "claude", "-n", "3", "--breaker", "off"];
     user.run(&words).expect_code(1);
-    let shown = user.run(&["usage"]).expect_code(0).out();
+    user.run(&start("true", "false", &["-n", "1"])).expect_code(1);
+    let ran = user.run(&["usage"]).expect_code(0);
+    assert!(ran.err().contains("calls of --agent-cmd are not counted"), "{}", ran.text());
+    let shown = ran.out();
     let row: Vec<&str> = shown.lines().last().unwrap().split_whitespace().skip(2).collect();
     assert_eq!(row, ["claude", "3", "30", "$0.50", "1", "call"], "{shown}");
     let json = user.run(&["usage", "--by-day", "--json"]).expect_code(0).json();

@@ -296,3 +296,64 @@ fn a_rollback_that_was_cut_off_is_said_and_nobody_begins_in_its_midst() {
     assert_eq!(content(&user), before, "an undo can be undone, here too");
     user.run(&start("true", "true", &[])).expect_code(0);
 }
+
+#[test]
+fn a_verified_loop_that_was_resumed_in_vain_says_how_it_becomes_verified_again() {
+    let user = user();
+    user.run(&start(AGENT, "test -e file-2", &["--strength", "off"])).expect_code(0);
+    let id = user.id();
+    user.run(&["rollback", &id, "1"]).expect_code(0);
+    user.run(&["resume", &id, "-n", "3", "--agent-cmd", "true"]).expect_code(1);
+    let line =
+        format!("it was verified on iter-002 before its resume: loop rollback {id} iter-002 && loop resume {id}");
+    for verb in ["verify", "proof"] {
+        let ran = user.run(&[verb, &id]).expect_code(4);
+        assert!(ran.err().contains(&line), "{}", ran.text());
+    }
+    let status = user.run(&["status", &id]).expect_code(0).out();
+    assert!(status.contains("on iter-002, before it was resumed; back to it: loop rollback"), "{status}");
+    user.run(&["rollback", &id, "iter-002"]).expect_code(0);
+    user.run(&["resume", &id]).expect_code(0);
+    user.run(&["proof", &id, "--trailer"]).expect_code(0);
+}
+
+#[test]
+fn a_verified_loop_whose_rollback_was_undone_is_at_its_end_again() {
+    let user = user();
+    user.run(&start(AGENT, "test -e file-2", &["--strength", "off"])).expect_code(0);
+    let id = user.id();
+    user.run(&["rollback", &id, "initial"]).expect_code(0);
+    user.run(&["rollback", &id, "undo"]).expect_code(0);
+    let status = user.run(&["status", &id]).expect_code(0).out();
+    assert!(!status.contains("loop resume") && status.contains(&format!("loop verify {id}")), "{status}");
+    user.run(&["resume", &id]).expect_code(4);
+}
+
+#[test]
+fn a_newer_request_for_a_rollback_replaces_one_that_has_not_begun() {
+    let user = user();
+    let running = user.begin(&start(TURN, "test -e ../go-2", &["-n", "5"]));
+    user.wait_for_file("at-1.1");
+    let id = user.id();
+    user.write("go-1", "");
+    user.wait_for_file("at-2.1");
+    user.run(&["rollback", &id, "1"]).expect_code(0);
+    user.run(&["rollback", &id, "initial", "--now"]).expect_code(0);
+    user.wait_for_file("at-2.2");
+    assert_eq!(user.read("work/log"), "2\n", "what iteration 1 did is gone");
+    user.write("go-2", "");
+    running.end().expect_code(0);
+}
+
+#[test]
+fn a_rollback_says_that_the_work_of_a_later_loop_in_a_folder_below_goes_too() {
+    let user = user();
+    user.run(&start("touch a", "test -e a", &["--strength", "off"])).expect_code(0);
+    let id = user.id();
+    std::fs::create_dir(user.work().join("sub")).unwrap();
+    let words = start("touch s", "test -e s", &["--strength", "off"]);
+    let out = user.command(&words).current_dir(user.work().join("sub")).output().unwrap();
+    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+    let ran = user.run(&["rollback", &id, "initial"]).expect_code(0);
+    assert!(ran.err().contains("worked in this folder later: what it changed goes, too"), "{}", ran.text());
+}

@@ -24,7 +24,7 @@ fn a_dry_run_names_what_would_be_written_and_removed_and_whose_it_is_and_changes
     assert_eq!(
         ran.out(),
         format!(
-            "removed  file-1 {own}\nremoved  notes {own}\nremoved  file-2\nwritten  log\n\
+            "would remove file-1 {own}\nwould remove notes {own}\nwould remove file-2\nwould write  log\n\
              rolling back to initial: 1 file would be written, 3 removed; nothing was changed\n"
         )
     );
@@ -66,7 +66,7 @@ fn single_files_and_folders_can_be_restored_and_that_can_be_undone() {
     user.run(&start(agent, "test -e c", &[])).expect_code(0);
     let id = user.id();
     let dry = user.run(&["rollback", &id, "initial", "--dry-run", "--", "a/one", "d"]).expect_code(0).out();
-    assert!(dry.starts_with("written  a/one\nremoved  d/e\nrolling back"), "{dry}");
+    assert!(dry.starts_with("would write  a/one\nwould remove d/e\nrolling back"), "{dry}");
     let ran = user.run(&["rollback", &id, "initial", "--", "a/one", "d"]).expect_code(0).out();
     assert!(ran.starts_with("2 paths restored from initial: 1 file written, 1 removed\n"), "{ran}");
     assert_eq!(user.tree("work"), ["a", "a/one", "b", "c"]);

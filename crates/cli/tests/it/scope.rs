@@ -226,7 +226,7 @@ fn what_is_left_out_is_named_and_holes_stay_holes() {
     let words = ["--checkpoint-file-max", "1MiB", "--checkpoint-skip", "skipped", "-n", "1"];
     user.write("work/skipped", "s\n");
     let ran = user.run(&start("rm -f sparse", "false", &words)).expect_code(1);
-    for name in ["left out: big (", "left out: pipe (", "left out: skipped ("] {
+    for name in ["not kept: big (", "not kept: pipe (", "not kept: skipped ("] {
         assert!(ran.err().contains(name), "{name}: {}", ran.text());
     }
     let user = crate::user();
@@ -276,7 +276,7 @@ fn named_checkpoints_do_not_go_with_the_records_by_the_way() {
     let ran = user.run(&["rm", &id]).expect_code(4);
     assert!(ran.err().contains("keepme") && ran.err().contains("--checkpoints"), "{}", ran.text());
     let ran = user.run(&["prune", "--older-than", "1ms", "--all"]).expect_code(0);
-    assert!(ran.err().contains("stays: it has checkpoints that you named (keepme)"), "{}", ran.text());
+    assert!(ran.err().contains("stays: it has checkpoints that you took (keepme)"), "{}", ran.text());
     user.run(&["rollback", &id, "keepme"]).expect_code(0);
     user.run(&["rm", &id, "--checkpoints"]).expect_code(0);
 }

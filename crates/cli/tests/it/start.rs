@@ -261,3 +261,29 @@ fn a_wish_for_a_notification_is_met_at_every_end_and_cannot_change_it() {
     quiet.run(&start("true", "true", &["--no-notify"])).expect_code(0);
     assert_eq!(quiet.read("home/told"), "");
 }
+
+#[test]
+fn a_log_of_its_own_in_the_workspace_is_warned_about() {
+    let user = user();
+    let log = std::fs::File::create(user.work().join("night.log")).unwrap();
+    let mut command = user.command(&start("true", "false", &["-n", "1"]));
+    command.stdout(log.try_clone().unwrap()).stderr(log);
+    assert_eq!(command.status().unwrap().code(), Some(1));
+    let said = user.read("work/night.log");
+    assert!(said.contains("warning: what loop prints goes to night.log in the workspace"), "{said}");
+    let ran = user.run(&start("true", "false", &["-n", "1"])).expect_code(1);
+    assert!(!ran.text().contains("what loop prints goes to"), "{}", ran.text());
+}
+
+#[test]
+fn a_missing_promise_says_that_a_project_file_above_is_not_read() {
+    let user = user();
+    user.write("work/.loop.toml", "promise = \"make test\"\n");
+    std::fs::create_dir(user.work().join("sub")).unwrap();
+    let out = user.command(&["start", "do it", "--agent-cmd", "true"]).current_dir(user.work().join("sub")).output();
+    let said = String::from_utf8_lossy(&out.unwrap().stderr).into_owned();
+    assert!(
+        said.contains("--promise is missing") && said.contains(".loop.toml of a folder above is not read"),
+        "{said}"
+    );
+}

@@ -173,6 +173,39 @@ fn what_the_texts_of_the_gates_name_links_outward_and_lines_to_look_at_are_recor
 }
 
 #[test]
+fn a_loop_that_restored_a_file_twice_and_reached_its_limit_names_the_way_to_allow_the_change() {
+    let user = maker(&[("check.sh", "sh greet.sh | grep -q hello\n"), ("greet.sh", "echo helo\n")]);
+    let agent = "mv greet.sh hello.sh; echo 'echo hello' > hello.sh; echo 'sh hello.sh | grep -q hello' > check.sh";
+    let ran = user.run(&start(agent, "sh check.sh", &["-n", "2"])).expect_code(1);
+    let hint = format!("loop resume {} -n +5 --allow check.sh", user.id());
+    assert!(ran.out().contains(&hint), "{}", ran.text());
+    user.run(&["resume", &user.id(), "-n", "+5", "--allow", "check.sh"]).expect_code(0);
+}
+
+#[test]
+fn a_check_that_sources_files_by_a_pattern_does_not_protect_the_product_that_it_runs() {
+    let check = "for file in conf/*; do . \"$file\"; done\n[ \"$(sh greet.sh)\" = \"$WANT\" ]\n";
+    let user = maker(&[("check.sh", check), ("conf/want", "WANT=hello\n"), ("greet.sh", "echo helo\n")]);
+    user.run(&start("echo 'echo hello' > greet.sh", "sh check.sh", &["-n", "1"])).expect_code(0);
+}
+
+#[test]
+fn a_line_is_named_also_in_a_file_that_is_long_sourced_or_not_utf_8() {
+    let files =
+        [("check.sh", ". ./greet.sh\n[ \"$(greeting)\" = hello ]\n"), ("greet.sh", "greeting() { echo helo; }\n")];
+    for (deed, named) in [
+        (r"printf '# gr\374n\nexit 0\n' >> greet.sh", "greet.sh:3 ends the process"),
+        ("echo 'exit 0' > words.dat; echo '. ./words.dat' >> greet.sh", "words.dat:1 ends the process"),
+        ("{ seq 1 200000 | sed 's/^/# row /'; echo 'exit 0'; } >> greet.sh", "greet.sh:200002 ends the process"),
+        ("{ seq 1 500000 | sed 's/^/# row /'; echo 'exit 0'; } >> greet.sh", "greet.sh:1 the file is too long"),
+    ] {
+        let user = maker(&files);
+        let ran = user.run(&start(deed, "sh check.sh", &["-n", "1"])).expect_code(0);
+        assert!(ran.text().contains(&format!("lines of the change to look at: {named}")), "{}", ran.text());
+    }
+}
+
+#[test]
 fn what_the_tests_use_and_lines_that_ask_who_runs_them_are_named_with_the_proof() {
     let user = maker(&[
         ("check.sh", "sh tests/run.sh\n"),

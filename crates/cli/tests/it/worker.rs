@@ -196,6 +196,12 @@ fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
     assert_eq!(session, ["started", "conversation_began", "loop", "loop", "loop", "ended"]);
     let shown = env.run(&["history", &id, "--events"]).expect_code(0);
     assert!(shown.out().contains("CLOSED → TRIPPED") && shown.out().contains("conversation_began"), "{}", shown.out());
+    // UR-2.16
+    let text = shown.out();
+    let table: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(table[0], ["TIME", "SESSION", "ITERATIONS", "STATUS", "CONVERSATION", "ERROR"]);
+    let began = table.iter().find(|row| row.get(1) == Some(&"conversation_began")).unwrap();
+    assert!(began[3] == "-" && began[4] != "-" && began[0].len() == "12:34:56".len(), "{began:?}");
 
     let ran = env.run(&["resume", &id, "-n", "4"]).expect_code(1);
     assert!(ran.out().contains("failed (iteration_limit)"), "closed, it goes on: {}", ran.text());

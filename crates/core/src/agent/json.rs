@@ -75,6 +75,11 @@ pub(super) trait EventReader: std::fmt::Debug + Send {
     /// Takes a piece of its stderr.
     fn stderr(&mut self, _bytes: &[u8]) {}
 
+    /// Whether its stderr is only for us and is not shown to a person.
+    fn stderr_is_private(&self) -> bool {
+        false
+    }
+
     /// The program has begun to retry by itself.
     fn is_retrying(&self) -> bool {
         false
@@ -126,6 +131,10 @@ impl<E: EventReader + 'static> Reader for JsonLines<E> {
 
     fn stderr(&mut self, bytes: &[u8]) {
         self.events.stderr(bytes);
+    }
+
+    fn stderr_is_private(&self) -> bool {
+        self.events.stderr_is_private()
     }
 
     fn is_retrying(&self) -> bool {

@@ -328,8 +328,7 @@ fn count_tree(streaks: &Streaks, evidence: &IterationEvidence) -> StreakChanges 
     let known = streaks.trees.contains(tree);
     let stays = if evidence.improved { Streak::Clear } else { Streak::Keep };
     let returned = if evidence.improved { Streak::One } else { Streak::Add };
-    let is_fresh = changed && !known;
-    let forgiven = streaks.fresh + u32::from(is_fresh) >= FRESH_MAX && !(changed && known);
+    let forgiven = streaks.fresh + u32::from(!known) >= FRESH_MAX && !(changed && known);
     let oscillation = match (changed && known, forgiven) {
         (true, _) => returned,
         (false, true) => Streak::Clear,

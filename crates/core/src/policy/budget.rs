@@ -62,6 +62,20 @@ pub fn money_text(micros: u64) -> String {
     format!("${}.{:02}", cents / 100, cents % 100)
 }
 
+/// Two amounts for people that are compared: exact where cents would make them look the same.
+///
+/// ```
+/// use loop_core::policy::budget::money_pair;
+/// assert_eq!(money_pair(12_400, 10_000), ("$0.0124".to_owned(), "$0.01".to_owned()));
+/// assert_eq!(money_pair(1_234_567, 5_000_000), ("$1.23".to_owned(), "$5.00".to_owned()));
+/// ```
+#[must_use]
+pub fn money_pair(one: u64, other: u64) -> (String, String) {
+    let rounded = (money_text(one), money_text(other));
+    let is_misleading = one != other && rounded.0 == rounded.1;
+    if is_misleading { (format!("${}", money_exact(one)), format!("${}", money_exact(other))) } else { rounded }
+}
+
 /// An amount as it is written in settings: exact, without a sign, with two digits after the point at least.
 #[must_use]
 pub fn money_exact(micros: u64) -> String {

@@ -5,6 +5,7 @@
 //! | `gate` | the verdict of a gate, from how its process ended and from its tries |
 //! | `promise_warning` | which promises pass although the work is not done |
 //! | `rank` | which of two states of the workspace is better, by the results of the gates |
+//! | `candidate` | which of several branches is the best |
 //! | `breaker` | when to stop because there is no progress: counts of bad iterations |
 //! | `crash` | when to stop because the agent crashes again and again |
 //! | `runaway` | when to warn a person that a loop may run away |
@@ -21,6 +22,7 @@
 //! | `probe` | how a copy is changed so that good gates must fail: canary, undo, hunks |
 pub mod breaker;
 pub mod budget;
+pub mod candidate;
 pub mod crash;
 pub mod failures;
 pub mod gate;

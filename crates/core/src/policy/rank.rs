@@ -60,6 +60,7 @@ impl Rank {
         );
         match (self.passed, self.failed.0) {
             (0, 0) => gates,
+            (1, failed) => format!("{gates}, 1 test passes, {failed} fail"),
             (passed, failed) => format!("{gates}, {passed} tests pass, {failed} fail"),
         }
     }

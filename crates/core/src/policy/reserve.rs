@@ -192,14 +192,6 @@ pub enum Reserved {
 }
 
 impl Reserved {
-    /// Which ledger said it.
-    #[must_use]
-    pub fn ledger(&self) -> Option<LedgerId> {
-        match self {
-            Self::Granted { ledger, .. } | Self::Denied { ledger, .. } => *ledger,
-        }
-    }
-
     /// The number of the reservation, where there is one.
     #[must_use]
     pub fn number(&self) -> Option<i64> {

@@ -212,7 +212,7 @@ fn note_text(note: &PromptNote) -> String {
             "- Attempt {attempt} at this iteration ended early because of a limit of the model's provider. Its edits are still there; go on from them."
         ),
         PromptNote::NobodyAnswers { question } => format!(
-            "- You asked: {}. There is no person here who could answer. Decide by yourself, say what you assumed, and continue.",
+            "- You asked: \"{}\". There is no person here who could answer. Decide by yourself, say what you assumed, and continue.",
             harmless(&text::one_line(question, 400))
         ),
         PromptNote::Answered { question } => format!(

@@ -15,7 +15,7 @@ use super::judgement::{
     AttemptJudgement, AttemptResult, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement, ProofJudgement,
     RoundJudgement,
 };
-use super::outcome::{Acceptance, Ending};
+use super::outcome::{Acceptance, Ending, Outcome};
 use super::phase::{AfterAttempt, Phase};
 use super::progress::Best;
 use super::proving::UnjudgedCopy;
@@ -233,7 +233,8 @@ impl RunState {
         self.provider.answered();
         self.checkpoints.forget_end();
         // Somebody may have worked on it since: neither an end nor a verdict from before is believed, all gates run again.
-        self.over = None;
+        let verified = self.over.take().filter(|over| over.outcome == Outcome::Verified);
+        self.checkpoints.opened_again(verified.and_then(|over| over.proof?.checkpoint));
         match self.phase {
             Phase::BeforeGates { point } | Phase::Gates { point, .. } | Phase::GateEnded { point, .. } => {
                 self.enter_gates(point);
@@ -500,6 +501,11 @@ impl RunState {
         let reverted = cause == RollbackCause::Regression && self.requests.rollback.is_none();
         self.requests.rollback = None;
         self.checkpoints.rolled_back(back, self.over.is_some(), !self.agent_ended());
+        // The files are those of its end again, as after an undo.
+        let judged = self.over.as_ref().and_then(|over| over.proof.as_ref()?.tree.as_ref());
+        if judged.is_some() && judged == back.tree.as_ref() {
+            self.checkpoints.forget_end();
+        }
         // Somebody still has to look at what was in the way: a loop that held goes on holding.
         self.trouble.hold_after_rollback();
         self.prompt.rolled_back(reverted);

@@ -13,11 +13,13 @@ pub struct Checkpoints {
     newest: Option<String>,
     before: Option<String>,
     tree: Option<String>,
+    initial_tree: Option<String>,
     known: Known,
     named: u32,
     rollback: Rollback,
     /// A person did not wait for the checkpoint of a cut-off attempt.
     gave_up_saving: bool,
+    verified_before: Option<String>,
 }
 
 /// How well the workspace is known.
@@ -100,6 +102,12 @@ impl Checkpoints {
         self.tree.as_deref()
     }
 
+    /// The hash of the tree before iteration 1: what the agent changed is seen by comparing with it.
+    #[must_use]
+    pub fn initial_tree(&self) -> Option<&str> {
+        self.initial_tree.as_deref()
+    }
+
     /// How many checkpoints people asked for without a name.
     #[must_use]
     pub fn named(&self) -> u32 {
@@ -176,6 +184,9 @@ impl Checkpoints {
 
     pub(super) fn taken(&mut self, report: &CheckpointReport, between_iterations: bool) {
         self.set_tree(report.tree.as_deref());
+        if report.checkpoint.as_deref() == Some(INITIAL) {
+            self.initial_tree.clone_from(&report.tree);
+        }
         self.newest = report.checkpoint.clone().or(self.newest.take());
         self.known = if between_iterations { Known::Compared } else { Known::MayDiffer };
     }
@@ -217,6 +228,17 @@ impl Checkpoints {
 
     pub(super) fn drop_plan(&mut self) {
         self.rollback.own = None;
+    }
+
+    /// The checkpoint on which the run was verified before a person opened it again.
+    #[must_use]
+    pub fn verified_before(&self) -> Option<&str> {
+        self.verified_before.as_deref()
+    }
+
+    /// A person opened the run again, which was verified on this checkpoint.
+    pub(super) fn opened_again(&mut self, verified: Option<String>) {
+        self.verified_before = verified.or(self.verified_before.take());
     }
 
     pub(super) fn forget_end(&mut self) {

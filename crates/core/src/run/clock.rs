@@ -10,6 +10,7 @@ pub struct RunClock {
     since: Option<At>,
     used_ms: u64,
     share: TimeShare,
+    ended_agent: bool,
     unattended: bool,
 }
 
@@ -33,8 +34,6 @@ enum TimeShare {
     Unused,
     /// The run was opened again: the gates run first, whatever the time.
     GatesFirst,
-    /// It ended the agent: the rest is for the gates, and not for another call.
-    EndedAgent,
     /// It ended a gate: nothing more is done.
     EndedGate,
 }
@@ -93,8 +92,9 @@ impl RunClock {
         self.share == TimeShare::GatesFirst
     }
 
+    /// The limit ended the agent: the rest is for the gates, and not for another call, also after a resume.
     pub(super) fn ended_agent(&self) -> bool {
-        self.share == TimeShare::EndedAgent
+        self.ended_agent
     }
 
     pub(super) fn ended_gate(&self) -> bool {
@@ -129,13 +129,12 @@ impl RunClock {
     }
 
     pub(super) fn agent_begins(&mut self) {
+        self.ended_agent = false;
         self.share = TimeShare::Unused;
     }
 
     pub(super) fn agent_ended(&mut self, by_time: bool) {
-        if by_time {
-            self.share = TimeShare::EndedAgent;
-        }
+        self.ended_agent |= by_time;
     }
 
     pub(super) fn gate_ended_by_time(&mut self) {
@@ -144,6 +143,7 @@ impl RunClock {
 
     /// There is another limit of time.
     pub(super) fn limit_changed(&mut self) {
+        self.ended_agent = false;
         if self.share != TimeShare::GatesFirst {
             self.share = TimeShare::Unused;
         }

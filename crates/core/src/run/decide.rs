@@ -9,8 +9,8 @@ use super::state::RunState;
 use crate::agent::{AgentReport, Claim, Failure, StreamReport};
 use crate::ended::Ended;
 use crate::machine::Deciding;
-use crate::policy::breaker::Trip;
-use crate::policy::budget::money_text as dollars;
+use crate::policy::breaker::{IterationEvidence, Trip};
+use crate::policy::budget::{money_pair, money_text as dollars};
 use crate::policy::crash::CRASHES_MAX;
 use crate::policy::failures::FailureAction;
 use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
@@ -95,10 +95,8 @@ pub fn at_once(state: &RunState, deciding: &Deciding) -> Option<Next> {
 pub fn decide(state: &RunState, deciding: &Deciding) -> Next {
     let next = PRECEDENCE.iter().find_map(|rule| (rule.judge)(state, deciding)).unwrap_or(Next::Iterate);
     match &next {
-        // The last state passes its gates: what speaks against it is the reason, and not only the limit.
-        Next::Conclude(Outcome::Exhausted, reason) if state.pass_is_refused() => {
-            passed_but(state, Some(&reason.text)).unwrap_or(next)
-        }
+        // Where the last state passes its gates, what speaks against it is the reason, and not only the limit.
+        Next::Conclude(Outcome::Exhausted, reason) => passed_but(state, Some(&reason.text)).unwrap_or(next),
         Next::Conclude(..) | Next::Iterate | Next::Hold(..) | Next::RollBack => next,
     }
 }
@@ -185,8 +183,8 @@ fn not_fixed(state: &RunState, deciding: &Deciding) -> String {
     format!("it was not fixed within {limit}, and without a terminal the loop waits no longer")
 }
 
-fn gates_pass(state: &RunState, _: &Deciding) -> Option<Next> {
-    if !state.gates_pass() {
+fn gates_pass(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    if !state.gates_pass() || must_work(state, deciding) {
         return None;
     }
     let judgement = state.proof_judgement();
@@ -202,6 +200,16 @@ fn gates_pass(state: &RunState, _: &Deciding) -> Option<Next> {
         done => format!("{pass} after {done} iterations"),
     };
     conclude(Outcome::Verified, ReasonCode::GoalComplete, text)
+}
+
+/// Whether the agent is to work first, and no iteration that is remembered has changed anything.
+fn must_work(state: &RunState, deciding: &Deciding) -> bool {
+    let worked = |evidence: &IterationEvidence| match (evidence.files, evidence.noticed) {
+        (Some(files), _) => files > 0,
+        (None, noticed) => noticed != Some(false),
+    };
+    let iterations = &state.progress.streaks().evidence;
+    state.settings.read(deciding).values.gate.work_first && !iterations.iter().any(worked)
 }
 
 /// The gates pass, and something speaks against it that a person must look at.
@@ -410,7 +418,7 @@ fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     };
     let spent = state.budget.spent();
     if let Some(most) = caps.cost_micros.filter(|most| state.cost_micros(settings) >= *most) {
-        let (all, most) = (dollars(state.cost_micros(settings)), dollars(most));
+        let (all, most) = money_pair(state.cost_micros(settings), most);
         let told = dollars(spent.usage.cost_micros.unwrap_or(0));
         let worst = || dollars(state.worst_micros(settings));
         let text = match untold(spent.cost_untold, "its cost", &worst, "--worst-cost") {
@@ -528,6 +536,7 @@ fn not_done(state: &RunState, deciding: &Deciding) -> String {
             let what = if state.gates.len() == 1 { "the promise was" } else { "the gates were" };
             format!("{what} not checked to the end")
         }
+        (true, false) if state.gates_pass() => "nothing was changed".to_owned(),
         (true, true) => "it is not proven".to_owned(),
         (true, false) => words_of_gates(state, false),
     }

@@ -188,7 +188,7 @@ impl Remark {
                     "it is not known how they were at the start"
                 };
                 let hint = if left_out.has_setup { "" } else { "; --setup CMD can make them in the copy" };
-                format!("ignored files that are left out, because {why}: {}{hint}", left_out.files_text())
+                format!("ignored files that are not in the copy, because {why}: {}{hint}", left_out.files_text())
             }
             Self::Note(text) => text.clone(),
         }

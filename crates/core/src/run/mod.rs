@@ -85,7 +85,7 @@ pub use report::{
     ProgramFile, RollbackReport, RolledBackFile, RolledBackFiles, Tool, ToolChange,
 };
 pub use session::SessionUse;
-pub use spec::{FileRef, GuardSpec, HiddenGates, INLINE_BYTES_MAX, RunSpec, StoredText, WorkspaceRef};
+pub use spec::{FileRef, GuardSpec, HiddenGates, INLINE_BYTES_MAX, PlanRef, RunSpec, StoredText, WorkspaceRef};
 pub use state::{OpenRunOrder, Requests, RunOrders, RunSettings, RunState, Trouble};
 pub use step::{Run, next_deadline, step};
 

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Described;
 use crate::ids::RunId;
-use crate::settings::Resolved;
+use crate::settings::{Resolved, keys};
 
 /// A text of at most so many bytes is in the fact itself.
 pub const INLINE_BYTES_MAX: usize = 2048;
@@ -50,9 +50,39 @@ pub struct RunSpec {
     /// No person can see it work: a failure of the host does not wait for one without an end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unattended: bool,
+    /// The plan that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanRef>,
+}
+
+/// The place of a run in a plan: several runs for one goal, each in a copy of the plan's workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRef {
+    /// The plan.
+    pub plan: RunId,
+    /// The node, or branch, by its name in the plan.
+    pub node: String,
+    /// Which attempt at the node, from 1.
+    pub attempt: u32,
+    /// The workspace of the plan, written by [`crate::text::escape_path`]: settings that hold for a folder are those of
+    /// this one.
+    pub workspace: String,
 }
 
 impl RunSpec {
+    /// The folder whose settings hold: of a run of a plan, the workspace of the plan.
+    #[must_use]
+    pub fn settings_folder(&self) -> &str {
+        self.plan.as_ref().map_or(&self.workspace.path, |plan| &plan.workspace)
+    }
+
+    /// The task in short, for lists: where a template put more behind the prompt, its first paragraph.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        let head = &self.goal.head;
+        if self.settings.text(keys::template()).is_empty() { head } else { head.split("\n\n").next().unwrap_or(head) }
+    }
+
     /// Whether checkpoints are taken at all.
     #[must_use]
     pub fn has_checkpoints(&self) -> bool {

@@ -20,7 +20,7 @@ use crate::text::nearest;
 /// The first thing that is wrong, with file, line and key.
 pub fn from_toml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, SettingsError> {
     let mut given = Vec::new();
-    for Entry { name, words, at } in entries(text, file, layer)? {
+    for Entry { name, words, at } in entries(text, file, layer, &[])? {
         match words {
             Some(words) => given.push(Given::read_for_start(find(&name, &at)?, &words, at)?),
             None => {
@@ -51,9 +51,14 @@ pub struct Project {
 /// # Errors
 /// The first thing that is wrong, with file, line and key.
 pub fn project_from_toml(text: &str, file: &str, approved: bool) -> Result<Project, SettingsError> {
+    project_without(text, file, approved, &[])
+}
+
+/// The same without some keys of the file, which are not settings.
+fn project_without(text: &str, file: &str, approved: bool, skipped: &[&str]) -> Result<Project, SettingsError> {
     wants::refuse_control_characters(text, file)?;
     let mut project = Project { approved, ..Project::default() };
-    for Entry { name, words, at } in entries(text, file, Layer::Project)? {
+    for Entry { name, words, at } in entries(text, file, Layer::Project, skipped)? {
         let Some(words) = words else {
             let described = agents::agents_from_toml(text, file)?;
             project.wants.extend(described.iter().flat_map(|agent| wants::lines_of_agent(&at.place, agent)));
@@ -75,6 +80,22 @@ pub fn project_from_toml(text: &str, file: &str, approved: bool) -> Result<Proje
     Ok(project)
 }
 
+/// The settings of a template, without the keys that only templates have. In the file of a repository they follow the rules
+/// for project files: it may not set what is the user's own.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn template_from_toml(text: &str, file: &str, layer: Layer, skipped: &[&str]) -> Result<Vec<Given>, SettingsError> {
+    if layer == Layer::Project {
+        return project_without(text, file, true, skipped).map(|project| project.given);
+    }
+    let mut given = Vec::new();
+    for Entry { name, words, at } in entries(text, file, layer, skipped)? {
+        given.push(Given::read_for_start(find(&name, &at)?, &words.unwrap_or_default(), at)?);
+    }
+    Ok(given)
+}
+
 /// The gates that a project's file names: its promise, then the others.
 ///
 /// # Errors
@@ -94,13 +115,21 @@ struct Entry {
     at: Origin,
 }
 
-fn entries(text: &str, file: &str, layer: Layer) -> Result<Vec<Entry>, SettingsError> {
-    let document = Document::parse(text).map_err(|error| SettingsError::Syntax {
+/// A text as TOML.
+///
+/// # Errors
+/// When it is none, with file and line.
+pub fn parse_toml<'a>(text: &'a str, file: &str) -> Result<Document<&'a str>, SettingsError> {
+    Document::parse(text).map_err(|error| SettingsError::Syntax {
         place: place(file, text, error.span().map(|span| span.start)),
         why: error.message().to_owned(),
-    })?;
+    })
+}
+
+fn entries(text: &str, file: &str, layer: Layer, skipped: &[&str]) -> Result<Vec<Entry>, SettingsError> {
+    let document = parse_toml(text, file)?;
     let mut all = Vec::new();
-    for (name, item) in document.as_table() {
+    for (name, item) in document.as_table().iter().filter(|(name, _)| !skipped.contains(name)) {
         let span = document.as_table().key(name).and_then(|key| key.span());
         let at = Origin { layer, place: place(file, text, span.map(|span| span.start)) };
         if let Some(key) = hidden::is_about_hidden(name) {
@@ -276,12 +305,16 @@ fn not_a_value(key: &'static Key, found: &str, at: &Origin) -> SettingsError {
     }
 }
 
-pub(super) fn place(file: &str, text: &str, offset: Option<usize>) -> String {
+/// A place in a file, for people: its name, with the line of an offset.
+#[must_use]
+pub fn place(file: &str, text: &str, offset: Option<usize>) -> String {
     let line = offset.and_then(|offset| text.get(..offset)).map(|before| before.matches('\n').count() + 1);
     line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
 }
 
-fn words_of_toml(item: &Item) -> Option<String> {
+/// A plain value as the words of a setting: a list has one entry a line. None for tables and dates.
+#[must_use]
+pub fn words_of_toml(item: &Item) -> Option<String> {
     fn words(value: &Value) -> Option<String> {
         match value {
             Value::String(text) => Some(text.value().clone()),

@@ -87,7 +87,22 @@ pub(super) fn read(text: &str) -> Result<Vec<GateSpec>, Refusal> {
     Ok(gates)
 }
 
-/// A gate that is given as a table, as a line.
+/// A gate that is given as a table, as a line of the setting `gate`.
+///
+/// # Errors
+/// Why it does not fit, and what would.
+pub fn gate_line(name: &str, told: &[(String, String)]) -> Result<String, Refusal> {
+    let line = line_of(name, told)?;
+    gate(&line)?;
+    Ok(line)
+}
+
+/// The gates of the setting `gate`; none where the text is not one of it.
+#[must_use]
+pub fn gates_of(text: &str) -> Vec<GateSpec> {
+    read(text).unwrap_or_default()
+}
+
 pub(super) fn line_of(name: &str, told: &[(String, String)]) -> Result<String, Refusal> {
     let (mut command, mut options) = (None, Vec::new());
     for (what, value) in told {
@@ -111,6 +126,14 @@ pub(super) fn line_of(name: &str, told: &[(String, String)]) -> Result<String, R
         return Err(Refusal::new("it needs a command of one line", EXAMPLE));
     };
     Ok(format!("{name}[{}]={command}", options.join(",")))
+}
+
+/// The gates of a list without those that a second list names again, and the second list as canonical text.
+pub(super) fn without_old(held: &str, new: &str) -> (String, String) {
+    let new = gates_of(new);
+    let mut held = gates_of(held);
+    held.retain(|gate| !new.iter().any(|other| other.name == gate.name));
+    (text(&held), text(&new))
 }
 
 fn gate(line: &str) -> Result<GateSpec, Refusal> {

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::{InProject, Key, key, keys};
 use super::error::SettingsError;
+use super::gates;
 use super::profiles;
 use super::resolved::Resolved;
 use super::value::{self, Kind, UNLIMITED};
@@ -111,11 +112,19 @@ impl Given {
         Self::read_approved(key, text, origin)
     }
 
+    /// The same for a value that a person gave as the answer to a question: they may say anything.
+    ///
+    /// # Errors
+    /// When it does not fit.
+    pub fn read_answer(key: &'static Key, text: &str, origin: Origin) -> Result<Self, SettingsError> {
+        Self::read_approved(key, text, origin)
+    }
+
     /// The same where the user has approved the file.
     ///
     /// # Errors
     /// When it does not fit.
-    pub(super) fn read_approved(key: &'static Key, text: &str, origin: Origin) -> Result<Self, SettingsError> {
+    pub(crate) fn read_approved(key: &'static Key, text: &str, origin: Origin) -> Result<Self, SettingsError> {
         match value::parse(key.kind, text) {
             Ok(value) => Ok(Self { key, value, origin }),
             Err(_) if profiles::may_mean_default(key, text) => Ok(Self { key, value: text.trim().to_owned(), origin }),
@@ -180,14 +189,21 @@ pub fn resolve(mut given: Vec<Given>) -> Resolved {
     resolved
 }
 
-/// Whether the value is added to the list of the layers before it.
+/// Whether the value is added to the list of the layers before it. With a template not less is protected, and not fewer
+/// gates judge.
 fn adds(given: &Given) -> bool {
-    given.origin.layer == Layer::Project && given.key.in_project == InProject::Extend
+    let extends = given.key.in_project == InProject::Extend;
+    match given.origin.layer {
+        Layer::Project => extends,
+        Layer::Template => extends || given.key == keys::gate(),
+        Layer::Default | Layer::User | Layer::Entry | Layer::Environment | Layer::Flag => false,
+    }
 }
 
 /// Adds the entries of a list that are not there yet. Where entries come from two files, both are its origin.
 fn extend(resolved: &mut Resolved, Given { key, value, origin }: Given) {
     let held = resolved.text(key).to_owned();
+    let (held, value) = if key == keys::gate() { gates::without_old(&held, &value) } else { (held, value) };
     let is_new = |line: &&str| !line.is_empty() && !takes_out(line) && !held.lines().any(|known| known == *line);
     let more: Vec<&str> = value.lines().filter(is_new).collect();
     if more.is_empty() {

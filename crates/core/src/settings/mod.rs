@@ -45,13 +45,14 @@ pub use edit::{set as set_in_toml, unset as unset_in_toml};
 pub use error::SettingsError;
 pub use files::{
     Project, agents_from_yaml, from_environment, from_toml, from_yaml, gates_from_project, hidden_from_yaml,
-    project_from_toml,
+    parse_toml, place, project_from_toml, template_from_toml, words_of_toml,
 };
-pub use gates::{GateSpec, PROMISE};
+pub use gates::{GateSpec, PROMISE, gate_line, gates_of};
 pub use hidden::{HiddenGate, HiddenSettings, hidden_from_toml, text_of_gates};
 pub use layers::{Given, Layer, Origin, resolve, settle, too_wide};
 pub use prices::prices_from_toml;
 pub use resolved::{Caps, Resolved, Settings, Valued};
 pub use value::{Kind, UNLIMITED, bytes, micros, millis, parse as parse_value};
+pub use wants::lines_of as lines_of_value;
 
 pub use crate::time::duration_text;

@@ -12,8 +12,9 @@ use super::value::{Kind, UNLIMITED};
 pub fn page() -> String {
     let mut page = String::from(
         "# Settings\n\n<!-- written by `cargo xtask generate` from the catalogue; do not edit -->\n\n\
-         A value is taken from the first of these that gives one: flag, environment variable, template, project file\n\
-         (`loop.toml` in the workspace), your own file (`config.toml` in `$XDG_CONFIG_HOME/loop`), default.\n\
+         A value is taken from the first of these that gives one: flag, environment variable, entry of a workflow, template,\n\
+         project file (`.loop.toml` in the workspace), your own file (`config.toml` in `$XDG_CONFIG_HOME/loop`), profile,\n\
+         default.\n\
          `loop config show` prints each value with its origin. Every switch has a `--no-` form.\n",
     );
     for key in catalogue() {
@@ -37,6 +38,7 @@ fn section(page: &mut String, key: &Key) {
     let value = if key.flag.value.is_empty() { String::new() } else { format!(" {}", key.flag.value) };
     let default = if key.default.is_empty() { "not set".to_owned() } else { format!("`{}`", key.default) };
     let project = match key.in_project {
+        _ if !key.in_file => "may not set it",
         InProject::Yes => "may set it",
         InProject::Narrow => "may lower it",
         InProject::TurnOn => "may turn it on",
@@ -93,7 +95,8 @@ pub fn schema() -> String {
     format!("{schema:#}\n")
 }
 
-fn property(key: &Key) -> Value {
+/// The schema of a value, for editors.
+pub(crate) fn property(key: &Key) -> Value {
     let mut property = match key.kind {
         Kind::CountOrUnlimited(most) => {
             json!({"oneOf": [{"type": "integer", "minimum": 1, "maximum": most}, {"const": UNLIMITED}]})

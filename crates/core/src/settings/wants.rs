@@ -16,7 +16,8 @@ const INDENT: &str = "    ";
 
 /// The lines for one value. Each entry of a list has its own line. A text of several lines is shown as several lines,
 /// each with a visible `\n` at its end.
-pub(super) fn lines_of(place: &str, key: &Key, value: &str) -> Vec<String> {
+#[must_use]
+pub fn lines_of(place: &str, key: &Key, value: &str) -> Vec<String> {
     match key.kind {
         Kind::Gates | Kind::Paths | Kind::Findings | Kind::Prices | Kind::Failures => {
             value.lines().map(|entry| format!("{place}: {} = {}", key.name, visible(entry))).collect()

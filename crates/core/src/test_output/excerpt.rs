@@ -141,8 +141,8 @@ impl StreamLines {
 fn note(out: &mut String, left: usize) {
     match left {
         0 => {}
-        1 => out.push_str("[… 1 line left out …]\n"),
-        _ => out.push_str(&format!("[… {left} lines left out …]\n")),
+        1 => out.push_str("[… 1 line skipped …]\n"),
+        _ => out.push_str(&format!("[… {left} lines skipped …]\n")),
     }
 }
 

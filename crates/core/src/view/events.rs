@@ -35,14 +35,17 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
 
 fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
     match event {
-        Event::Created(spec) => Some((
-            "created",
-            json!({
+        Event::Created(spec) => {
+            let mut created = json!({
                 "id": spec.id, "workspace": spec.workspace.path, "agent": state.settings.shown().agent,
                 "promise": state.settings.shown().resolved.text(keys::promise()),
                 "max_iterations": state.settings.shown().values.limits.max_iterations,
-            }),
-        )),
+            });
+            if let (Some(of), Value::Object(created)) = (&spec.plan, &mut created) {
+                created.extend([("plan".to_owned(), json!(of.plan)), ("node".to_owned(), json!(of.node))]);
+            }
+            Some(("created", created))
+        }
         Event::Reopened { by, .. } => {
             Some(("reopened", json!({"id": state.spec.as_ref().map(|spec| &spec.id), "by": by})))
         }

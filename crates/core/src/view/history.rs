@@ -371,6 +371,13 @@ impl History {
         self.state.over.is_some()
     }
 
+    /// Whether the last iteration passed only with protected files that the agent changed, which does not count.
+    #[must_use]
+    pub fn is_pass_not_counted(&self) -> bool {
+        let passed = self.iterations.last().is_some_and(|row| row.outcome == IterationOutcome::Pass);
+        passed && self.state.guard.stands_tampered()
+    }
+
     fn begin_attempt(&mut self, iteration: u32, attempt: u32, entry: &Entry) {
         if self.iterations.last().is_none_or(|last| last.iteration != iteration) {
             self.spent_ms = 0;

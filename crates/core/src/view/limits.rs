@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use crate::agent::Usage;
 use crate::machine::consult;
-use crate::policy::budget::{WARN_SHARE, money_text, share};
+use crate::policy::budget::{WARN_SHARE, money_pair, money_text, share};
 use crate::policy::limiter::HOUR_MS;
 use crate::policy::reserve::{Day, Reserved};
 use crate::run::decide::cost_of_call;
@@ -30,7 +30,16 @@ impl Used {
     fn of(limit: RunLimit, state: &RunState, now: At) -> Option<Self> {
         let most = limit.most(state.settings.shown())?;
         let used = limit.used(state, now);
-        let text = format!("{} of {}", limit.words(used), limit.words(most));
+        let (of_it, all) = match limit {
+            RunLimit::Cost | RunLimit::CostPerDay => money_pair(used, most),
+            RunLimit::Tokens
+            | RunLimit::CallsPerHour
+            | RunLimit::TokensPerDay
+            | RunLimit::CallsPerDay
+            | RunLimit::Time
+            | RunLimit::Iterations => (limit.words(used), limit.words(most)),
+        };
+        let text = format!("{of_it} of {all}");
         Some(Self { setting: limit.key().name, share: share(used, most), text, used, most })
     }
 

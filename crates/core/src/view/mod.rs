@@ -10,6 +10,7 @@
 //! | `record` `limits` `breaker` | details of one run: claims and events; what is used; the counts of the breaker |
 //! | `result` `certificate` `verification` | the end of a run; its proof; `loop verify` |
 //! | `qualification` | what must stand beside the word for an end, on every face |
+//! | `plan` | a plan: its nodes with words, the ranking of its branches |
 //! | `events` | the events of `loop start --json` |
 //! | `loopr` | what the Loopr specification asks to publish |
 //!
@@ -21,6 +22,7 @@ mod history;
 mod limits;
 mod loopr;
 mod now;
+mod plan;
 mod qualification;
 mod record;
 mod report;
@@ -38,6 +40,7 @@ pub use history::{
 pub use limits::{BudgetView, CallsView, RunLimit, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};
 pub use now::{Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text};
+pub use plan::{NodeRow, PlanView, RankingRow, RankingTable};
 pub use qualification::{end_words, qualification};
 pub use record::{
     BreakerState, CircuitEvent, Claims, EVENTS_MAX, Events, Record, SessionEvent, SessionEventKind, expired,

@@ -51,7 +51,10 @@ pub fn qualification(state: &RunState) -> Option<String> {
 fn rolled_back(state: &RunState, proof: &Proof) -> Option<String> {
     let (judged, now) = (proof.tree.as_deref()?, state.checkpoints.tree()?);
     let newest = state.checkpoints.newest()?;
-    (judged != now).then(|| format!("rolled back to {newest} since"))
+    (judged != now).then(|| match newest.strip_suffix('+').is_some_and(|name| name.starts_with("undo-")) {
+        true => "some paths rolled back since".to_owned(),
+        false => format!("rolled back to {newest} since"),
+    })
 }
 
 /// Most changes have some of these. They are shown with the end, and do not qualify it. Changed ignored files and installed
@@ -88,7 +91,11 @@ fn installed(proof: &Proof) -> Option<String> {
 pub fn end_words(state: &RunState) -> Option<String> {
     let outcome = state.over.as_ref()?.outcome;
     Some(match (outcome, qualification(state)) {
-        (Outcome::Verified, Some(qualification)) => format!("verified {qualification}"),
+        (Outcome::Verified, Some(qualification)) => {
+            let proof = state.over.as_ref().and_then(|over| over.proof.as_deref());
+            let comma = if proof.is_some_and(|proof| rolled_back(state, proof).is_some()) { "," } else { "" };
+            format!("verified{comma} {qualification}")
+        }
         (_, Some(qualification)) => qualification,
         (_, None) => outcome.name().to_owned(),
     })

@@ -43,6 +43,15 @@ pub enum SessionEventKind {
 }
 
 impl SessionEventKind {
+    /// Whether the status of such an event is the name of a conversation.
+    #[must_use]
+    pub const fn names_conversation(self) -> bool {
+        match self {
+            Self::ConversationBegan | Self::ConversationExpired | Self::ConversationReset => true,
+            Self::Started | Self::Resumed | Self::Loop | Self::RateLimited | Self::Ended => false,
+        }
+    }
+
     /// The kind as JSON has it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -61,6 +61,12 @@ pub struct RunResult {
     pub budget_hit: bool,
     /// The proof; null where it is not done.
     pub certificate: Option<Certificate>,
+    /// The plan that it is a part of, where it is one of several for one goal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// Its node or branch there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 /// What a gate said last.
@@ -114,6 +120,8 @@ impl RunResult {
             rate_limit_hit: false,
             budget_hit: over.is_some_and(|over| over.reason.code == ReasonCode::BudgetLimit),
             certificate: Certificate::of(state),
+            plan: spec.plan.as_ref().map(|of| of.plan.to_string()),
+            node: spec.plan.as_ref().map(|of| of.node.clone()),
         })
     }
 

@@ -97,6 +97,12 @@ pub struct Row {
     /// Whether outputs of it were removed to keep the records of all loops within their bound.
     #[serde(default)]
     pub thinned: bool,
+    /// The plan that it is a part of, where it is one of several for one goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// Its node or branch there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 /// How the end of a wait is known.
@@ -206,7 +212,7 @@ impl Row {
             elapsed_seconds: seconds(state.active_ms(at)),
             workspace: String::from_utf8(text::unescape_path(&spec.workspace.path))
                 .unwrap_or_else(|_| spec.workspace.path.clone()),
-            goal: text::one_line(&spec.goal.head, GOAL_LETTERS_MAX),
+            goal: text::one_line(spec.title(), GOAL_LETTERS_MAX),
             outcome: standing.map(|standing| standing.outcome),
             qualification: qualification(state),
             reason: state.over.as_ref().map(|over| over.reason.code.name().to_owned()),
@@ -221,6 +227,8 @@ impl Row {
             project: named(state.settings.shown().values.start.project.as_ref()),
             agent_name: named(state.settings.shown().values.start.agent_name.as_ref()),
             thinned: false,
+            plan: spec.plan.as_ref().map(|of| of.plan.to_string()),
+            node: spec.plan.as_ref().map(|of| of.node.clone()),
         })
     }
 

@@ -1,6 +1,6 @@
 //! The breaker: what each count counts, what sets it back, when it trips and with what evidence.
 use loop_core::machine::consult;
-use loop_core::policy::breaker::{IterationEvidence, Streaks, Thresholds, Trip, count};
+use loop_core::policy::breaker::{IterationEvidence, StreakChanges, Streaks, Thresholds, Trip, count};
 
 use crate::play::Story;
 
@@ -531,4 +531,9 @@ fn the_evidence_of_an_iteration_says_what_it_showed() {
     assert_eq!(shown(IterationEvidence { tree, ..files(1) }, Trip::Oscillation), "4 (1 file changed, tree 01234567)");
     assert_eq!(shown(files(1), Trip::SameError), "4 (no error)");
     assert_eq!(shown(IterationEvidence { words_bytes: 9, ..files(0) }, Trip::Decline), "4 (9 bytes said)");
+}
+
+#[test]
+fn a_fact_names_only_the_counts_that_go_on() {
+    assert_eq!(serde_json::to_string(&StreakChanges::default()).unwrap(), "{}");
 }

@@ -2,7 +2,9 @@
 use expect_test::expect;
 use loop_core::agent::Usage;
 use loop_core::machine::consult;
-use loop_core::policy::budget::{MICROS, least, money_exact, money_text, parse_money, remainder, share, warns};
+use loop_core::policy::budget::{
+    MICROS, least, money_exact, money_pair, money_text, parse_money, remainder, share, warns,
+};
 use loop_core::policy::prices::{Price, Prices, cost_of};
 use loop_core::policy::reserve::{CallCost, Cap, DAY_MS, Day, Reserved, Wanted, day_cap, day_of, next_day_in_ms};
 use loop_core::refusal::Refusal;
@@ -71,6 +73,19 @@ fn what_is_written_is_read_back_and_what_people_see_is_cents() {
     let shown = [0, 1, 4_200, 9_999, 10_000, 14_999, 15_000, 995_000, 12_345_678_900_000, u64::MAX].map(money_text);
     expect![[r#"$0.00 $0.000001 $0.0042 $0.009999 $0.01 $0.01 $0.02 $1.00 $12345678.90 $18446744073709.55"#]]
         .assert_eq(&shown.join(" "));
+}
+
+#[test]
+fn two_amounts_that_differ_never_look_the_same() {
+    // CLI-D15c
+    let mut seed = Seed::new(8);
+    for _ in 0..2000 {
+        let one = seed.below(100_000);
+        let other = one.saturating_add(seed.below(20_000));
+        let (shown, most) = money_pair(one, other);
+        assert_eq!(shown == most, one == other, "{one} {other}: {shown} of {most}");
+    }
+    assert_eq!(money_pair(12_400, 10_000), ("$0.0124".to_owned(), "$0.01".to_owned()));
 }
 
 const TABLE: &str = "# mine\n\nclaude-sonnet*  input=3 output=$15.00 cache_read=0.3 cache_write=3.75\n\

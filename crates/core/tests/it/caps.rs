@@ -1,6 +1,6 @@
 //! What may be spent: money and tokens of a run, calls in an hour, and the day of all runs.
 use loop_core::machine::consult;
-use loop_core::policy::reserve::Cap;
+use loop_core::policy::reserve::{Cap, LedgerId};
 use loop_core::run::wanted;
 use loop_core::run::{HoldCause, Order};
 
@@ -263,4 +263,15 @@ fn a_call_that_was_granted_before_a_rollback_is_asked_for_again() {
         "opened / saved-as initial / fail / saved / rollback initial / granted 4 / rolled-back initial / fail / saved",
     );
     assert_eq!(story.last(), "reserve", "{}", story.told);
+}
+
+#[test]
+fn the_id_of_a_ledger_is_sixteen_digits_and_reads_back_as_itself() {
+    let id = LedgerId::from_random(0x2a);
+    assert_eq!(serde_json::to_string(&id).unwrap(), "\"000000000000002a\"");
+    assert_eq!(LedgerId::parse("000000000000002a"), Some(id));
+    assert_eq!(serde_json::from_str::<LedgerId>("\"000000000000002a\"").unwrap(), id);
+    for text in ["2a", "+00000000000002a", "00000000000000002a", "000000000000002g", ""] {
+        assert_eq!(LedgerId::parse(text), None, "{text}");
+    }
 }

@@ -1,7 +1,10 @@
 //! The three answers of a gate, and the leading `!`.
 use loop_core::machine::consult;
-use loop_core::policy::gate::{PassesNeeded, Promise, Tally, Verdict};
+use loop_core::policy::gate::{
+    EarlierTests, ExitContradiction, PassesNeeded, Promise, Tally, TryEvidence, Verdict, contradiction,
+};
 use loop_core::run::Ended;
+use loop_core::test_output::TestsSeen;
 
 fn judge(line: &str, ended: &Ended, ran_before: bool) -> Verdict {
     consult(|deciding| Promise::parse(line).judge(ended, ran_before, deciding))
@@ -188,4 +191,34 @@ fn several_commands_behind_the_mark_are_left_to_the_shell_however_they_are_writt
     {
         assert!(!Promise::parse(line).left_to_shell, "{line}");
     }
+}
+
+#[test]
+fn no_test_contradicts_exit_0_only_where_some_ran_before() {
+    let said = |most| {
+        let earlier = EarlierTests { most, accepted: 0 };
+        consult(|deciding| contradiction(Some(&TestsSeen::default()), earlier, deciding))
+    };
+    assert_eq!(said(0), None);
+    assert_eq!(said(3), Some(ExitContradiction::NoTests { before: 3 }));
+}
+
+#[test]
+fn failing_tests_contradict_a_pass_by_exit_code_and_nothing_else() {
+    let tests = TestsSeen { failed: 2, ..TestsSeen::default() };
+    let judged = |promise: &str, code| {
+        let tried = TryEvidence {
+            ended: &Ended::Exit(code),
+            tests: Some(&tests),
+            ran_before: true,
+            earlier: Some(EarlierTests::default()),
+            trust_exit: false,
+        };
+        let found = consult(|deciding| Promise::parse(promise).judge_try(&tried, deciding));
+        (found.verdict, found.contradiction)
+    };
+    let failing = Some(ExitContradiction::FailingTests { count: 2 });
+    assert_eq!(judged("pytest", 0), (Verdict::Fail, failing));
+    assert_eq!(judged("pytest", 1), (Verdict::Fail, None));
+    assert_eq!(judged("! pytest", 1), (Verdict::Pass, None));
 }

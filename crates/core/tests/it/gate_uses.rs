@@ -7,13 +7,13 @@ use loop_core::policy::protect::{
 };
 
 /// A workspace: paths and texts. A text that begins with `unopened:` is there and was not opened.
-struct Workspace {
-    texts: BTreeMap<String, String>,
-    opened: Option<BTreeSet<String>>,
+pub(crate) struct Workspace {
+    pub(crate) texts: BTreeMap<String, String>,
+    pub(crate) opened: Option<BTreeSet<String>>,
 }
 
 impl Workspace {
-    fn of(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let opened = files.iter().filter(|(_, text)| !text.starts_with("unopened:"));
         let opened = Some(opened.map(|(path, _)| (*path).to_owned()).collect());
         let text = |text: &str| text.strip_prefix("unopened:").unwrap_or(text).to_owned();
@@ -22,6 +22,10 @@ impl Workspace {
 }
 
 impl FilesSeen for Workspace {
+    fn home(&self) -> &str {
+        ""
+    }
+
     fn opened(&self) -> Option<&BTreeSet<String>> {
         self.opened.as_ref()
     }
@@ -36,7 +40,7 @@ impl FilesSeen for Workspace {
     }
 }
 
-fn used(command: &str, files: &[(&str, &str)]) -> Vec<String> {
+pub(crate) fn used(command: &str, files: &[(&str, &str)]) -> Vec<String> {
     let uses = uses_of(command, "/w", "", &Workspace::of(files));
     uses.files.iter().map(|used| format!("{} {:?}", used.path, used.kind).to_lowercase()).collect()
 }
@@ -44,9 +48,9 @@ fn used(command: &str, files: &[(&str, &str)]) -> Vec<String> {
 const JSON: &str = r#"{"scripts": {"test": "node test.js && sh scripts/more.sh", "start": "node src/index.js"}}"#;
 
 /// A path and its text.
-type TestFile = (&'static str, &'static str);
+pub(crate) type TestFile = (&'static str, &'static str);
 /// A gate's command, the files of the workspace, and what it uses.
-type Case = (&'static str, &'static [TestFile], &'static [&'static str]);
+pub(crate) type Case = (&'static str, &'static [TestFile], &'static [&'static str]);
 
 const RUN: &[Case] = &[
     (

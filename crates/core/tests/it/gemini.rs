@@ -257,6 +257,30 @@ fn the_exit_code_is_the_providers_status() {
 }
 
 #[test]
+fn one_that_begins_to_wait_by_itself_is_seen_in_both_of_its_wordings() {
+    // CLI-D6
+    for (stderr, waits) in [
+        ("Attempt 1 failed with status 500. Retrying with backoff...\n", true),
+        ("Attempt 1 failed: You exceeded your current quota. Retrying after 5859ms...\n", true),
+        ("Loaded cached credentials.\n", false),
+    ] {
+        let mut stream = Stream::new((adapter("gemini").unwrap().reader)(Begin::default()));
+        stream.push(format!("{INIT}\n").as_bytes());
+        stream.stderr(stderr.as_bytes());
+        assert_eq!(stream.is_retrying(), waits, "{stderr}");
+    }
+}
+
+#[test]
+fn what_is_written_to_stderr_between_the_words_of_a_model_is_shown_for_some_agents_only() {
+    // CLI-D15d
+    for (agent, is_private) in [("cline", true), ("aider", true), ("gemini", false), ("claude", false)] {
+        let stream = Stream::new((adapter(agent).unwrap().reader)(Begin::default()));
+        assert_eq!(stream.stderr_is_private(), is_private, "{agent}");
+    }
+}
+
+#[test]
 fn one_that_was_ended_while_it_waited_by_itself_tells_what_for() {
     let stderr = "Attempt 1 failed: You exceeded your current quota. Please retry in 2s. Retrying after 5859ms...\n";
     let (reading, _) = read("gemini", INIT, stderr, &Ended::ByUs);

@@ -205,9 +205,9 @@ fn more_skipped_tests_no_tests_at_all_and_another_test_command_are_weaker_too() 
         (
             "tests pass=8 skip=2 skipped=t::slow said=b",
             "certified",
-            "promise: 1 tests were left out at the start, 2 are now (t::slow)",
+            "promise: 1 test was skipped at the start, 2 are now (t::slow)",
         ),
-        ("tests pass=8 skip=2 said=b", "certified", "promise: 1 tests were left out at the start, 2 are now"),
+        ("tests pass=8 skip=2 said=b", "certified", "promise: 1 test was skipped at the start, 2 are now"),
         ("pass", "certified", "promise: it ran 10 tests at the start, and none now"),
         ("tests pass=9 skip=1", "certified package.json: test was jest", "package.json: test was jest"),
     ] {

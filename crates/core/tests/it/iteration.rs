@@ -41,6 +41,37 @@ fn a_gate_that_is_kept_before_the_first_iteration_ends_the_run_without_an_agent(
 }
 
 #[test]
+fn with_work_first_a_gate_that_passes_already_ends_the_run_only_after_a_change() {
+    // req: D-11 partly: tasks whose tests pass at the start
+    let told = play_with(
+        &[("work_first", "true")],
+        "0 opened\n1 saved\n2 pass\n3 agent-ok\n4 saved\n5 changed 0\n6 pass\n\
+         7 agent-ok\n8 saved\n9 changed 2\n10 pass\n10 certified",
+    );
+    expect![[r#"
+        0 checkpoint initial
+        1 gate baseline
+        2 agent 1.1
+        3 checkpoint iter-001
+        4 measure 1
+        5 gate {iteration:1}
+        6 agent 2.1
+        7 checkpoint iter-002
+        8 measure 2
+        9 gate {iteration:2}
+        10 certify {iteration:2}
+        10 END verified (goal_complete): the promise passes after 2 iterations
+    "#]]
+    .assert_eq(&told);
+    let nothing = play_with(
+        &[("work_first", "true"), ("max_iterations", "1")],
+        "0 opened\n1 saved\n2 pass\n3 agent-ok\n4 saved\n5 changed 0\n6 pass",
+    );
+    let end = "6 END exhausted (iteration_limit): 1 iteration done and nothing was changed\n";
+    assert!(nothing.ends_with(end), "{nothing}");
+}
+
+#[test]
 fn the_gate_is_asked_after_the_last_allowed_iteration_too() {
     // req: D-01 partly: with a custom agent
     // req: B-08 partly: without loopr

@@ -124,3 +124,49 @@ fn a_script_is_read_from_the_folder_that_it_is_started_in() {
 
     assert_eq!(named.iter().map(|one| one.path.as_str()).collect::<Vec<_>>(), ["/p/ci/a.sh"]);
 }
+
+#[test]
+fn a_new_package_in_the_place_of_a_runner_decides() {
+    let decides =
+        |path: &str| OutsideChange { path: path.to_owned(), by: OutsideBy::Command, what: OutsideWhat::New }.decides();
+
+    assert!(decides("/p/x/pytest/__init__.py") && decides("/p/spec/pytest.py"));
+    assert!(!decides("/p/x/spec/__init__.py"));
+}
+
+#[test]
+fn a_line_in_quotes_is_read_three_deep() {
+    let nested = |levels: usize| {
+        (0..levels).fold("sh ../a.sh".to_owned(), |line, _| format!("sh -c '{}'", line.replace('\'', r"'\''")))
+    };
+    assert_eq!(named(&nested(3)), ["/p/a.sh"]);
+    assert!(named(&nested(4)).is_empty());
+}
+
+#[test]
+fn a_word_that_names_no_path_is_none_also_outside_of_the_workspace() {
+    assert!(named("pytest k=../x").is_empty());
+    assert_eq!(named("make CONF=../c.mk"), ["/p/c.mk"]);
+    assert_eq!(named("cd ../ci && for f in one two; do sh $f; done"), ["/p/ci"]);
+    assert_eq!(named("cd ../ci && sh $X/a.sh"), ["/p/ci"]);
+    assert_eq!(named("cd ../ci && sh ''"), ["/p/ci"]);
+}
+
+#[test]
+fn an_option_in_a_variable_names_its_file_however_its_path_begins() {
+    let places = |value: &str| places_of("NODE_OPTIONS", value, "/p/work", Some("/h/a"));
+
+    assert_eq!(places("--require=lib/../../../opt/hook.js"), ["/opt/hook.js"]);
+    assert!(places("--require=@babel/register -r ts-node/register --x=..").is_empty());
+}
+
+#[test]
+fn a_variable_of_a_script_is_written_out_by_its_whole_name() {
+    let named = |text: &str| -> Vec<String> {
+        named_by_script(text, "/p/work", "/p/work", "/p/work", None).into_iter().map(|one| one.path).collect()
+    };
+
+    assert_eq!(named("MY_DIR=../ci\nsh $MY_DIR/a.sh"), ["/p/ci/a.sh"]);
+    // What has no name is no variable: a text under a line of signs.
+    assert_eq!(named("=../ci\nsh \"$(pwd)/../a.sh\""), ["/p/a.sh"]);
+}

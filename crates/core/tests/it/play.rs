@@ -41,6 +41,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         hidden: None,
         pid_namespace: None,
         unattended: false,
+        plan: None,
     }
 }
 
@@ -127,6 +128,14 @@ impl Story {
                 self.happen(self.ms, none);
             }
         }
+        self
+    }
+
+    /// What no word says: an answer to the order that is under way.
+    pub(crate) fn reply(&mut self, answer: Answer) -> &mut Self {
+        self.ms += 10;
+        let order = self.state.main_order().map_or(self.newest(), |(id, _)| id);
+        self.happen(self.ms, Event::Answered { order, answer });
         self
     }
 
@@ -281,6 +290,7 @@ fn tests(words: &str) -> Answer {
             "named" => seen.all_named = value == "all",
             "early" => seen.uncounted = value == "yes",
             "files" => seen.files_only = value == "only",
+            "suites" => seen.by_suites = value == "only",
             "since" => seen.failing_since_start = NameList::of(value.split(',')),
             "exit" => exit = Some(i32::try_from(number()).unwrap()),
             "said" => said = value.to_owned(),
@@ -411,15 +421,17 @@ fn not_judged(why: NotJudged) -> Answer {
     Answer::Judged(Box::new(JudgeReport::not_done(why)))
 }
 
-/// `on-copy tests pass=1 fail=2 ms=9 && fail lint`: what each gate said on a copy, in the words of a gate.
+/// `on-copy tests pass=1 fail=2 ms=9 same=exactly && fail lint`: what each gate said on a copy, in the words of a gate.
 fn each_on_copy(words: &str) -> Answer {
     let pieces = words.split(" && ").filter(|piece| !piece.is_empty()).zip(0..);
     let gates: Vec<JudgedGate> = pieces
         .map(|(piece, number)| {
+            let (piece, same) = piece.split_once(" same=").map_or((piece, None), |(piece, same)| (piece, Some(same)));
+            let same_tests = same.map(|same| serde_json::from_str(&format!("\"{same}\"")).unwrap());
             let (word, more) = piece.split_once(' ').unwrap_or((piece, ""));
             let Answer::GateEnded(report) = answer(word, more) else { panic!("no gate says {piece}") };
             let verdict = if report.ended == Ended::Exit(0) { Verdict::Pass } else { Verdict::Fail };
-            JudgedGate { gate: number, verdict, tries: 1, report, contradiction: None, same_tests: None }
+            JudgedGate { gate: number, verdict, tries: 1, report, contradiction: None, same_tests }
         })
         .collect();
     let duration_ms = gates.iter().map(|gate| gate.report.duration_ms).sum();
@@ -462,7 +474,7 @@ fn tests_on_copy(words: &str) -> Answer {
     Answer::Judged(Box::new(JudgeReport { place: JudgePlace::OwnPath, gates, ..JudgeReport::default() }))
 }
 
-fn answer(word: &str, more: &str) -> Answer {
+pub(crate) fn answer(word: &str, more: &str) -> Answer {
     let code = || more.split_whitespace().next().and_then(|code| code.parse().ok());
     match word {
         "saved" => Answer::Checkpoint(CheckpointReport::default()),

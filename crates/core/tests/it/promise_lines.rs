@@ -163,3 +163,94 @@ fn only_the_exit_code_of_a_judging_program_may_not_be_lost() {
         ("uv pytest; ./a.out", &[]),
     ]);
 }
+
+#[test]
+fn exit_without_a_number_is_read_as_the_exit_code_before_it() {
+    check(&[
+        ("make test; exit", &[]),
+        ("make test && exit", &[]),
+        ("make test || exit", &[]),
+        ("( make test; exit )", &[]),
+        ("make test\nexit", &[]),
+        ("make test; echo done; exit", &["LastCommandDecides: make test && echo done; exit"]),
+        ("./check.sh; echo done; exit", &["LastCommandDecides: ./check.sh && echo done; exit"]),
+        ("make test | tee log; exit", &["PipeHidesExit: make test > log 2>&1; exit"]),
+        ("make test || true; exit", &["FailureAllowed: make test; exit"]),
+        ("make test || { echo failed; exit; }", &["FailureAllowed: make test"]),
+        ("make test || { echo failed; exit 1; }", &[]),
+        ("make test & exit", &["InBackground: make test; exit"]),
+        ("./check.sh; exit 0", &["LastCommandDecides: ./check.sh"]),
+        ("( ./check.sh; exit 0 )", &["LastCommandDecides: ( ./check.sh )"]),
+        ("make test; ! exit", &["LastCommandDecides: make test && ! exit"]),
+    ]);
+}
+
+#[test]
+fn a_better_line_keeps_the_brackets_and_what_is_around_the_flaw() {
+    check(&[
+        ("( make test || true )", &["FailureAllowed: ( make test )"]),
+        ("(((( make test || true ))))", &["FailureAllowed: (((( make test ))))"]),
+        ("{ make test || true; }", &["FailureAllowed: { make test; }"]),
+        ("{ make test & }", &["InBackground: { make test; }"]),
+        ("( pytest; [ $? = 5 ] )", &["FailureAllowed: ( pytest )"]),
+        ("cd app && cargo test | grep -q ok", &["OutputMatched: cd app && cargo test"]),
+        ("( cargo test 2>&1 | grep -q ok )", &["OutputMatched: ( cargo test )"]),
+    ]);
+}
+
+#[test]
+fn brackets_are_read_eight_deep_and_a_line_with_more_is_not_judged() {
+    let nested = |depth: usize| format!("pytest || true && {}make lint{}", "( ".repeat(depth), " )".repeat(depth));
+    assert_eq!(promise_warnings(&nested(8), "/w").len(), 1);
+    assert!(promise_warnings(&nested(9), "/w").is_empty());
+}
+
+#[test]
+fn a_command_that_only_reads_standard_input_reads_no_file_of_the_agent() {
+    check(&[
+        ("tr a b", &[]),
+        ("tr -d x", &[]),
+        ("grep -e PASS", &[]),
+        ("grep -e PASS -e ok", &[]),
+        ("grep -e PASS -e ok report.txt", &["ReadsOnlyFiles: make test && grep -e PASS -e ok report.txt"]),
+        ("cat report.txt | tr a b", &["PipeHidesExit: cat report.txt"]),
+        ("tr a b < /etc/passwd", &[]),
+    ]);
+}
+
+#[test]
+fn escapes_and_quotes_are_taken_off_as_a_shell_does() {
+    check(&[
+        ("make test | \\tee log", &["PipeHidesExit: make test > log 2>&1"]),
+        ("\\pytest; ./a.out", &["LastCommandDecides: \\pytest && ./a.out"]),
+        ("find . -exec false \\; || true", &["FailureAllowed: find . -exec false \\;"]),
+        (
+            "bash -c \"printf 'a\\n' && make test || true\"",
+            &["FailureAllowed: bash -c 'printf '\\''a\\n'\\'' && make test'"],
+        ),
+        ("sh -c \"make \\\ntest || true\"", &["FailureAllowed: sh -c 'make test'"]),
+        ("pytest $(cat $(ls list) more) || true", &["FailureAllowed: pytest $(cat $(ls list) more)"]),
+        ("pytest $(echo 'ab)' x) || true", &["FailureAllowed: pytest $(echo 'ab)' x)"]),
+        ("A=1 MY_VAR=2 pytest; ./a.out", &["LastCommandDecides: A=1 MY_VAR=2 pytest && ./a.out"]),
+        ("bash -c \"status=0; make; exit $status\"", &["ExpandedTooEarly: bash -c 'status=0; make; exit $status'"]),
+        ("./check.sh; ( echo done; true )", &["LastCommandDecides: ./check.sh && ( echo done; true )"]),
+    ]);
+}
+
+#[test]
+fn a_line_that_is_not_understood_or_whose_flaw_does_not_count_is_not_warned_about() {
+    check(&[
+        ("( make test || true ) again", &[]),
+        ("make test ;; true", &[]),
+        ("make test || true (x)", &[]),
+        ("( make test || true", &[]),
+        ("pytest <<EOF || true\nx\nEOF", &[]),
+        ("tee >(cat) || true", &[]),
+        ("if make test; then echo ok; fi | tee log", &[]),
+        ("cd app && ! make test | tee log", &[]),
+        ("cd app && !\tmake test | tee log", &[]),
+        ("make test && ! ( make lint || true )", &[]),
+        ("( ./prepare || true ); make test", &[]),
+        ("make test && sh -c 'true'", &[]),
+    ]);
+}

@@ -38,7 +38,7 @@ fn a_promise_that_deceives_itself_is_named_with_a_better_line() {
         ("pytest -k smoke || test $? -eq 5", FailureAllowed, "pytest -k smoke"),
         ("pytest -k smoke; [ $? -eq 5 ]", FailureAllowed, "pytest -k smoke"),
         ("make test || { echo failed; cat log; }", FailureAllowed, "make test"),
-        ("pytest || true && make lint", FailureAllowed, "pytest"),
+        ("pytest || true && make lint", FailureAllowed, "pytest && make lint"),
         ("bash -c 'npm test || true'", FailureAllowed, "bash -c 'npm test'"),
         ("make test &", InBackground, "make test"),
         ("sh -c \"make test; echo done; exit $?\"", ExpandedTooEarly, "sh -c 'make test; echo done; exit $?'"),

@@ -1,13 +1,14 @@
 //! A pass is believed only after more than its exit code: the output of the gates, clean copies, probes, a person.
+use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
-use loop_core::policy::proof::RedBefore;
+use loop_core::policy::proof::{ProbeResult, RedBefore, StrengthReport};
 use loop_core::run::*;
 use loop_core::view::{Certificate, end_words};
 
 use crate::play::Story;
 
 /// A loop whose state is kept, with clean copies and probes.
-fn judged(settings: &[(&str, &str)]) -> Story {
+pub(crate) fn judged(settings: &[(&str, &str)]) -> Story {
     let defaults = [("judge", "auto"), ("strength", "report")];
     let all: Vec<(&str, &str)> = defaults.into_iter().chain(settings.iter().copied()).collect();
     let mut story = Story::checkpointed(&all);
@@ -16,19 +17,19 @@ fn judged(settings: &[(&str, &str)]) -> Story {
 }
 
 /// The same with three tests before iteration 1, of which two fail, and an iteration that ended.
-fn red(settings: &[(&str, &str)]) -> Story {
+pub(crate) fn red(settings: &[(&str, &str)]) -> Story {
     let mut story = judged(settings);
     story.say("tests pass=1 fail=2 said=a / saved / agent-ok / saved-as iter-001 / changed 1");
     story
 }
 
 /// The initial state in a clean copy, twice: the same tests each time.
-const SAME: &str = "tests-clean pass=1 fail=2 same=exactly";
+pub(crate) const SAME: &str = "tests-clean pass=1 fail=2 same=exactly";
 
 /// The tree that passes, in a clean copy.
-const CLEAN: &str = "tests-clean pass=3";
+pub(crate) const CLEAN: &str = "tests-clean pass=3";
 
-const PASS: &str = "tests pass=3 said=b";
+pub(crate) const PASS: &str = "tests pass=3 said=b";
 
 #[test]
 fn a_pass_is_judged_again_in_a_clean_copy_and_probed_before_it_is_verified() {
@@ -727,7 +728,7 @@ fn only_required_gates_are_named_as_weaker_where_tests_must_be_kept() {
     let mut story = judged(&[gates[0], gates[1], kept[0], kept[1], kept[2]]);
     story.say("tests pass=2 fail=1 said=a / tests pass=5 said=a / saved / agent-ok / saved-as iter-001 / changed 1");
     story.say("tests pass=2 skip=1 said=b / tests pass=4 said=b / certified / saved");
-    assert!(story.last().contains("the tests are weaker: t: 0 tests were left out"), "{}", story.last());
+    assert!(story.last().contains("the tests are weaker: t: 0 tests were skipped"), "{}", story.last());
     assert!(!story.last().contains("other:"), "{}", story.last());
 }
 
@@ -805,4 +806,19 @@ fn changed_files_of_agents_and_ci_are_in_the_certificate() {
     let certificate = Certificate::of(&story.state).unwrap();
     assert!(certificate.words().ends_with("changed files of agents and CI: AGENTS.md, .github/workflows/ci.yml"));
     assert_eq!(certificate.context_files, context_files);
+}
+
+#[test]
+fn strength_is_shown_by_red_before_and_by_both_probes_together() {
+    use ProbeResult::{NotNoticed, Noticed};
+    let is_shown = |red_before, canary: &ProbeResult, undo: &ProbeResult| {
+        let report =
+            StrengthReport { red_before, canary: canary.clone(), undo: undo.clone(), ..StrengthReport::default() };
+        consult(|deciding| report.is_shown(deciding))
+    };
+    assert!(is_shown(RedBefore::Assertion, &Noticed, &Noticed) && is_shown(RedBefore::DidNotBuild, &Noticed, &Noticed));
+    assert!(!is_shown(RedBefore::No, &Noticed, &Noticed));
+    for (canary, undo) in [(Noticed, NotNoticed), (NotNoticed, Noticed), (Noticed, ProbeResult::default())] {
+        assert!(!is_shown(RedBefore::Assertion, &canary, &undo), "{canary:?} {undo:?}");
+    }
 }

@@ -181,6 +181,8 @@ fn states_are_ranked_by_kept_gates_then_passing_then_failing_tests_then_answers(
     assert_eq!(rank(&[score(Pass, 4, 0), score(Pass, 1, 2)]).words(), "2 gates pass, 5 tests pass, 2 fail");
     assert_eq!(rank(&[score(Pass, 0, 0)]).words(), "1 gate passes");
     assert_eq!(rank(&[score(Fail, 0, 3)]).words(), "0 gates pass, 0 tests pass, 3 fail");
+    // UR-E10
+    assert_eq!(rank(&[score(Fail, 1, 3)]).words(), "0 gates pass, 1 test passes, 3 fail");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn refuse(error: &SettingsError) -> String {
 
 #[test]
 fn the_strongest_layer_wins_whatever_the_order_in_which_they_come() {
-    // req: C-25 partly: without templates, entries and approval by hash
+    // req: C-25 partly: without templates and entries
     let layers = [Layer::Flag, Layer::Environment, Layer::Entry, Layer::Template, Layer::Project, Layer::User];
     for (count, _) in layers.iter().enumerate() {
         let mut all: Vec<Given> =
@@ -278,7 +278,7 @@ fn every_word_of_a_choice_is_read_as_itself() {
 
 #[test]
 fn a_key_of_something_that_is_not_built_is_an_unknown_key() {
-    for name in ["best_of", "best_of_metric", "best_of_manual", "template", "background"] {
+    for name in ["best_of", "best_of_metric", "best_of_manual", "background"] {
         let error = from_toml(&format!("{name} = 3\n"), "config.toml", Layer::User).unwrap_err();
         assert_eq!(error.to_string(), format!("config.toml:1: unknown key {name}"));
         assert_eq!(error.why(), "no setting has this name");

@@ -3,7 +3,7 @@ use loop_core::test_output::excerpt;
 
 use crate::test_output::{RECORDED, recorded};
 
-const NOTE: &str = "left out …]";
+const NOTE: &str = "skipped …]";
 
 fn of(name: &str, most: usize) -> String {
     let (stdout, stderr) = recorded(name);

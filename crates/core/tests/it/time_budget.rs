@@ -30,6 +30,15 @@ fn before_the_end_of_its_time_the_agent_is_ended_and_the_gate_asked_once_more() 
 }
 
 #[test]
+fn a_resume_after_the_time_ended_the_agent_asks_the_gate_and_makes_no_call_without_more_time() {
+    let script =
+        "0 opened\n1 saved\n2 fail\n53000 deadline\n54000 agent-by-us\n54001 saved\n54002 measured\n54003 fail\n";
+    let told = play_with(&MINUTE, &format!("{script}60000 reopened\n60001 fail"));
+    let end = "60001 END exhausted (time_limit): time limit of 1m reached by the agent, and the promise fails\n";
+    assert!(told.ends_with(end), "{told}");
+}
+
+#[test]
 fn an_agent_that_does_not_end_when_it_is_asked_to_is_cut() {
     let told = play_with(
         &MINUTE,

@@ -104,8 +104,21 @@ fn provable(run: &RunFolder, state: &RunState) -> Result<Certificate, LaunchRefu
         (_, Some(Outcome::Claimed)) => {
             Err(nothing(run, "it has no gate: the agent only says that it is done").hint("start with --promise CMD"))
         }
-        (_, Some(_)) => Err(nothing(run, "it ended without being done").hint(format!("loop status {id}"))),
+        (_, Some(_)) => Err(nothing(run, "it ended without being done").hint(hint_to_verified(state, id.as_str()))),
         (_, None) => Err(nothing(run, "it has no end yet").hint(format!("loop status {id}"))),
+    }
+}
+
+/// How a loop that was verified before a resume becomes so again, else where to look.
+#[must_use]
+pub fn hint_to_verified(state: &RunState, id: &str) -> String {
+    match state.checkpoints.verified_before() {
+        Some(checkpoint) => {
+            format!(
+                "it was verified on {checkpoint} before its resume: loop rollback {id} {checkpoint} && loop resume {id}"
+            )
+        }
+        None => format!("loop status {id}"),
     }
 }
 
@@ -186,7 +199,7 @@ fn not_git(recorded: &Recorded, nested: &[String]) -> Option<String> {
         return Some(format!("repositories inside it count with their files: {names}"));
     }
     let left_out = recorded.checkpoint.manifest.left_out.first()?;
-    Some(format!("files are left out: {}", loop_core::text::escape_path(&left_out.0)))
+    Some(format!("files are not included: {}", loop_core::text::escape_path(&left_out.0)))
 }
 
 /// Folders of this machine.

@@ -19,7 +19,13 @@ pub(super) fn hints(
     top: &Path,
 ) -> Vec<String> {
     let mut hints = Vec::new();
-    if !check.trust_given && check.run == Rerun::NotAsked {
+    let is_other = matches!(check.tree, TreeMatch::Other { .. } | TreeMatch::Partial { .. });
+    if is_other {
+        hints.push(
+            "check it where the files are those that it is about: the commit of the work, without other edits"
+                .to_owned(),
+        );
+    } else if !check.trust_given && check.run == Rerun::NotAsked {
         hints.push(TRUST.to_owned());
     }
     if check.run == Rerun::Refused {

@@ -16,6 +16,7 @@
 //! | `diff/` | which paths differ, renames, line counts, patches | run a diff program |
 //! | `compare` | lists and compares checkpoints for people | take the workspace's lock |
 //! | `change_count` | how many files of which kind changed | count lines |
+//! | `made` | a checkpoint from names: the result of a merge | read a workspace |
 //! | `portable` | hashes of the files that are the same on every machine | count permissions or empty folders |
 //! | `recorded` | opens one checkpoint to copy it elsewhere | change the store or the workspace |
 //! | `recorded_trees` | two of them, to read from | change the store or the workspace |
@@ -29,6 +30,7 @@ mod compare;
 mod context;
 pub mod diff;
 mod git;
+mod made;
 mod portable;
 mod preview;
 mod recorded;
@@ -51,12 +53,15 @@ pub use git::object::{CommitParts, Id, ObjectKind, TreeEntry, commit, read_commi
 pub use git::pack::Pack;
 pub use git::pack_write::PackWriter;
 pub use git::store::{Checkpoint, Parts, Store, StoredEntry, StoredKind};
+pub(crate) use made::MadeCheckpoint;
 pub(crate) use portable::git_tree;
 pub use portable::{Leaf, ObjectFormat, PortableFiles};
-pub use preview::preview_rollback;
+pub use preview::{RollbackPreview, preview_rollback};
+pub(crate) use recorded::tree_named;
 pub use recorded::{ContentSource, Recorded, tree_of_copy, workspace_now};
-pub(crate) use recorded_trees::RecordedTrees;
+pub(crate) use recorded_trees::{RecordedTrees, ScannedText};
 pub(crate) use restore::entry::{new_part, part_name, put_aside, set_mode};
+pub(crate) use restore::tree::out_of_scope;
 pub use restore::tree::{FileContent, RestorePlan, RestoreResult, restore};
 pub(crate) use restore::unsynced::Unsynced;
 pub use retention::{KeptUntil, Limit, Removed, collect, forget_run, last_iteration, tidy};

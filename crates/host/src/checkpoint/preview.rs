@@ -15,7 +15,7 @@ use super::git::store::{Store, StoredEntry, StoredKind};
 use super::restore::ignored::differing_ignored;
 use super::restore::paths::{Paths, is_in_nested_repository};
 use super::restore::tree::left_by_restore;
-use super::run_checkpoints::{CheckpointError, NAMED_MAX};
+use super::run_checkpoints::{CheckpointError, NAMED_MAX, not_restored};
 use super::scan::cache::{Arena, EntryKind, TOP, Tree};
 use super::scope::rules_of;
 use super::{Depth, Id, ScanHint, TakeOutcome, TakeRequest, user_git};
@@ -24,8 +24,19 @@ use crate::fs::handle::{folder_beneath, joined, open_folder, split};
 /// So many of the newest checkpoints are compared one by one; the changes of all before them as one.
 const COMPARED_MAX: usize = 500;
 
-/// Every file that a rollback of the workspace as it is now would write or remove. Nothing is changed, and nothing is
-/// written to the store.
+/// Entries by their paths.
+type Names = BTreeMap<Vec<u8>, StoredEntry>;
+
+/// What a rollback would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RollbackPreview {
+    /// Every file that it would write or remove.
+    pub files: Vec<RolledBackFile>,
+    /// What a person should know, such as files that cannot be restored.
+    pub remarks: Vec<String>,
+}
+
+/// What a rollback of the workspace as it is now would do. Nothing is changed, and nothing is written to the store.
 ///
 /// # Errors
 /// When there is no such checkpoint, a path is in neither state, or something cannot be read.
@@ -33,7 +44,7 @@ pub fn preview_rollback(
     context: &CheckpointContext,
     to: &str,
     paths: &[String],
-) -> Result<Vec<RolledBackFile>, CheckpointError> {
+) -> Result<RollbackPreview, CheckpointError> {
     let workspace = open_folder(&context.workspace)?;
     let mut store = Store::open(&context.store)?;
     let refused = || CheckpointError::Refused(format!("there is no checkpoint {to}"));
@@ -41,9 +52,9 @@ pub fn preview_rollback(
     let paths = Paths::of(paths);
     let now = names_now(&mut store, context, &workspace)?;
     let then = store.load(target)?.names;
-    let of_ignored = store.ignored(&target)?.map(|part| part.names).unwrap_or_default();
+    let (of_ignored, left_out) = ignored_of(&store, target)?;
     let is_there = |path: &[u8]| now.contains_key(path) || then.contains_key(path) || of_ignored.contains_key(path);
-    paths.check(is_there, &workspace, to)?;
+    paths.check(is_there, &left_out, &workspace, to)?;
     let mut differ = Differences::new();
     for path in now.keys().chain(then.keys()) {
         let pair = (now.get(path).cloned(), then.get(path).cloned());
@@ -53,11 +64,18 @@ pub fn preview_rollback(
     }
     paths.select(&mut differ);
     let left = left_by_restore(&store, target, &differ, &workspace)?;
-    let ignored = differing_ignored(&store, &workspace, target, &paths)?.written;
+    let differing = differing_ignored(&store, &workspace, target, &paths)?;
+    let ignored = differing.written;
     let left = left.into_iter().chain(ignored.iter().cloned()).collect();
     let mut files = files_of(&store, &context.run, &differ, &left)?;
     files.extend(ignored_files(&ignored));
-    Ok(files)
+    Ok(RollbackPreview { files, remarks: not_restored(&differing.missing).into_iter().collect() })
+}
+
+/// The ignored files of a checkpoint, and the paths of those that it does not hold.
+fn ignored_of(store: &Store, target: Id) -> io::Result<(Names, BTreeSet<Vec<u8>>)> {
+    let Some(part) = store.ignored(&target)? else { return Ok(Default::default()) };
+    Ok((part.names, part.manifest.left_out.into_iter().map(|(path, _)| path).collect()))
 }
 
 /// Refuses paths that are in neither state, or that no checkpoint could restore.
@@ -70,13 +88,13 @@ pub(super) fn check_paths(
 ) -> Result<(), CheckpointError> {
     let target = store.named(&format!("{}/{to}", context.run))?;
     let then = store.load(target)?.names;
-    let of_ignored = store.ignored(&target)?.map(|part| part.names).unwrap_or_default();
+    let (of_ignored, left_out) = ignored_of(store, target)?;
     let is_then = |path: &[u8]| then.contains_key(path) || of_ignored.contains_key(path);
-    if paths.check(is_then, workspace, to).is_ok() {
+    if paths.check(is_then, &left_out, workspace, to).is_ok() {
         return Ok(());
     }
     let now = names_now(store, context, workspace)?;
-    paths.check(|path| is_then(path) || now.contains_key(path), workspace, to)
+    paths.check(|path| is_then(path) || now.contains_key(path), &left_out, workspace, to)
 }
 
 /// Ignored files that are written.

@@ -112,6 +112,22 @@ impl Recorded {
     }
 }
 
+/// The hash of the tree of a checkpoint, without its files; none where it is gone, and loop itself removed it.
+///
+/// # Errors
+/// When it is gone or damaged.
+pub(crate) fn tree_named(context: &CheckpointContext, name: &str) -> io::Result<Option<String>> {
+    let store = Store::open(&context.store)?;
+    let id = match store.named(&format!("{}/{name}", context.run)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && store.not_kept(&context.run).contains_key(name) => {
+            return Ok(None);
+        }
+        named => named?,
+    };
+    let parts = store.parts(&id)?;
+    Ok(Some(hash_of(parts.files, parts.manifest)))
+}
+
 fn has_below<T>(names: &std::collections::BTreeMap<Vec<u8>, T>, path: &[u8]) -> bool {
     let from = [path, b"/"].concat();
     names.range(from.clone()..).next().is_some_and(|(next, _)| next.starts_with(&from))

@@ -18,6 +18,17 @@ pub(crate) struct RecordedTrees<'a> {
     last: &'a Recorded,
 }
 
+/// A file whose lines are searched.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ScannedText {
+    /// What it says.
+    Text(String),
+    /// It is longer than wanted.
+    TooLong,
+    /// There is none.
+    None,
+}
+
 impl<'a> RecordedTrees<'a> {
     pub(crate) fn new(initial: &'a Recorded, last: &'a Recorded) -> Self {
         Self { initial, last }
@@ -60,6 +71,21 @@ impl<'a> RecordedTrees<'a> {
     pub(crate) fn text(&self, version: TreeVersion, path: &str) -> Option<String> {
         let bytes = self.bytes(version, path.as_bytes(), TEXT_BYTES_MAX).ok().flatten()?;
         String::from_utf8(bytes).ok()
+    }
+
+    /// The same for lines that are only searched: letters that are not UTF-8 are replaced. A file without an ending may
+    /// be a program: then it is none.
+    pub(crate) fn lossy_text(&self, version: TreeVersion, path: &str, bytes_max: usize) -> ScannedText {
+        let is_file =
+            matches!(self.entry(version, path.as_bytes()).map(|entry| &entry.what), Some(StoredKind::File(_)));
+        let has_ending = path.rsplit('/').next().is_some_and(|name| name.contains('.'));
+        match self.bytes(version, path.as_bytes(), bytes_max) {
+            Ok(Some(bytes)) if has_ending || !bytes.contains(&0) => {
+                ScannedText::Text(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            Ok(None) if is_file && has_ending => ScannedText::TooLong,
+            Ok(_) | Err(_) => ScannedText::None,
+        }
     }
 
     /// The files and links that differ. A path that is not UTF-8 is left as it is.

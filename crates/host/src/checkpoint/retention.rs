@@ -133,7 +133,8 @@ pub fn collect(home: &Home, limit: Limit, now_ms: u64, dry_run: bool) -> io::Res
         let mut going = Vec::new();
         for (run, names) in by_run(&store)? {
             let Some(listed) = runs.get(&run) else {
-                if is_orphaned(&store, &names, now_ms) {
+                // Those of a plan stay as long as its records do.
+                if !home.plans().join(&run).is_dir() && is_orphaned(&store, &names, now_ms) {
                     going.extend(own_names(&names));
                 }
                 continue;

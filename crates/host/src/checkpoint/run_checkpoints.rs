@@ -20,13 +20,13 @@ use super::git::store::NamedCheckpoint;
 use super::preview;
 use super::restore::ignored::restore_ignored;
 use super::restore::paths::Paths;
-use super::restore::tree::{PathPlan, restore_paths};
+use super::restore::tree::{PathPlan, restore, restore_paths};
 use super::scan::small_ignored;
 use super::scope::{self, rules_of};
 use super::user_git::{self, of_run};
 use super::{
-    Depth, FileContent, Id, ObjectKind, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, StillSnapshot, Store,
-    TakeOutcome, TakeRequest, TreeEntry,
+    Depth, FileContent, Id, ObjectKind, RestorePlan, RestoreResult, Rules, ScanCache, ScanHint, SnapshotMoment,
+    StillSnapshot, Store, TakeOutcome, TakeRequest, TreeEntry,
 };
 use crate::fs::handle::{open_folder, split};
 
@@ -103,6 +103,8 @@ struct Restored {
     ignored: Vec<Vec<u8>>,
     /// Ignored files that are missing and that no checkpoint holds.
     missing: Vec<Vec<u8>>,
+    /// Ignored files that were not there then, and stay.
+    stays: Vec<Vec<u8>>,
     /// Ignored files that could not be written, and why.
     failed: Vec<(Vec<u8>, String)>,
 }
@@ -168,6 +170,16 @@ impl RunCheckpoints {
         &self.workspace
     }
 
+    /// The store.
+    pub(crate) fn store(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// Whether the contents of files are in the store, and not in snapshots.
+    pub(crate) fn has_contents(&self) -> bool {
+        self.snapshots.is_none()
+    }
+
     /// What is in scope may have changed with the user's or the repository's rules.
     fn refresh_rules(&mut self) {
         let rules = rules_of(&self.context);
@@ -182,18 +194,20 @@ impl RunCheckpoints {
         self.reported.extend(fresh.iter().map(|(path, _)| path.clone()));
         let more = fresh.len().saturating_sub(LEFT_OUT_NAMED_MAX);
         let named = fresh.iter().take(LEFT_OUT_NAMED_MAX);
-        let mut remarks: Vec<String> = named.map(|(path, why)| format!("left out: {} ({why})", short(path))).collect();
+        let mut remarks: Vec<String> = named.map(|(path, why)| format!("not kept: {} ({why})", short(path))).collect();
         if more > 0 {
-            remarks.push(format!("left out: {more} more names"));
+            remarks.push(format!("not kept: {more} more names"));
         }
         remarks
     }
 
-    fn full(&self, name: &str) -> String {
+    /// The name of a checkpoint in the store.
+    pub(crate) fn full(&self, name: &str) -> String {
         format!("{}/{name}", self.context.run)
     }
 
-    fn id(&self, name: &str) -> Option<Id> {
+    /// The commit of a checkpoint, where it is still there.
+    pub(crate) fn id(&self, name: &str) -> Option<Id> {
         let full = self.full(name);
         let id = self.store.named(&full).ok()?;
         // The snapshot may have been removed.
@@ -225,6 +239,21 @@ impl RunCheckpoints {
         }
         let (id, unstable) = made;
         Ok(CheckpointReport { unstable, remarks, ..self.saved(name, id)? })
+    }
+
+    /// Records the workspace as it is now; one of that name that exists already is replaced.
+    pub(crate) fn take_again(&mut self, name: &str) -> Result<Id, CheckpointError> {
+        if self.id(name).is_some() {
+            self.store.remove(&self.full(name))?;
+        }
+        self.take(name, None)?;
+        self.id(name).ok_or_else(|| CheckpointError::Blocked(format!("checkpoint {name} was not written")))
+    }
+
+    /// The same under a name that is free.
+    pub(crate) fn take_beside(&mut self, name: &str) -> Result<Id, CheckpointError> {
+        let name = self.free(name);
+        self.take_again(&name)
     }
 
     /// Records the workspace only if it is not what the newest checkpoint holds.
@@ -373,6 +402,8 @@ impl RunCheckpoints {
         };
         let remarks = left
             .chain(not_restored(&done.missing))
+            // Of an undo all is expected to be as it was.
+            .chain(not_removed(&done.stays).filter(|_| to.starts_with("undo")))
             .chain(not_written(&done.failed))
             .chain(unlisted)
             .chain(of_git)
@@ -413,8 +444,39 @@ impl RunCheckpoints {
             left: done.left.into_iter().filter(|path| !ignored.written.contains(path)).collect(),
             ignored: ignored.written,
             missing: ignored.missing,
+            stays: ignored.stays,
             failed: ignored.failed,
         })
+    }
+
+    /// Makes the workspace equal to a checkpoint of this store, but for ignored files: these stay as they are. `before`
+    /// was just taken.
+    pub(crate) fn make_equal(&mut self, target: Id, before: Id) -> Result<RestoreResult, CheckpointError> {
+        let not_done = |error: io::Error| CheckpointError::Blocked(format!("not all files are written: {error}"));
+        // What is new stays in scope for this run, also where its rules ignore it.
+        let new = self.store.between(&before, &target).map_err(not_done)?;
+        self.cache.hold(new.into_iter().filter(|(_, (_, then))| then.is_some()).map(|(path, _)| path));
+        let plan = RestorePlan { target, before, cancel: &AtomicBool::new(false) };
+        restore(&self.store, &self.store, &self.workspace, &mut self.cache, &plan).map_err(not_done)
+    }
+
+    /// Records that the workspace is being changed, or is done; also after a power cut.
+    pub(crate) fn mark_synced(&self, to: Option<&str>) -> io::Result<()> {
+        self.mark(to)?;
+        if to.is_some() {
+            fs::File::open(self.context.store.join(ROLLING_BACK))?.sync_all()?;
+        }
+        crate::fs::sync_folder(&self.context.store)
+    }
+
+    /// What was being done to the workspace and was cut off: whose, and to what.
+    pub(crate) fn cut_off(&self) -> Option<(String, String)> {
+        cut_off(&self.context.store)
+    }
+
+    /// Whose checkpoints these are.
+    pub(crate) fn owner(&self) -> &str {
+        &self.context.run
     }
 
     /// Which files a rollback changed, and whose they were.
@@ -539,12 +601,20 @@ fn not_kept(left_out: &[(Vec<u8>, String)]) -> Option<String> {
 }
 
 /// One line on what was ignored, is missing now, and cannot be restored.
-fn not_restored(missing: &[Vec<u8>]) -> Option<String> {
+pub(super) fn not_restored(missing: &[Vec<u8>]) -> Option<String> {
     let shown: Vec<String> = missing.iter().take(LEFT_OUT_NAMED_MAX).map(|path| short(path)).collect();
     let more = missing.len().saturating_sub(shown.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let words = || format!("not restored: {}{more} (ignored, and no checkpoint holds them)", shown.join(", "));
     (!missing.is_empty()).then(words)
+}
+
+/// One line on ignored files that were not there then, and are not removed.
+fn not_removed(stays: &[Vec<u8>]) -> Option<String> {
+    let shown: Vec<String> = stays.iter().take(LEFT_OUT_NAMED_MAX).map(|path| short(path)).collect();
+    let more = stays.len().saturating_sub(shown.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!stays.is_empty()).then(|| format!("not removed: {}{more} (ignored files stay)", shown.join(", ")))
 }
 
 /// One line for each of the first ignored files that could not be written.

@@ -79,12 +79,13 @@ struct RunSources {
 }
 
 impl RunSources {
-    /// Whether a key ends a wait: only on a terminal that is ours at the moment.
+    /// Whether a key ends a wait or a pause: only on a terminal that is ours at the moment. A question needs an answer.
     fn takes_keys(state: &RunState) -> bool {
-        state.waiting().is_some() && terminal::is_ours(rustix::stdio::stdin())
+        let holds = state.waiting().is_some() || (state.is_paused() && state.agent.question().is_none());
+        holds && terminal::is_ours(rustix::stdio::stdin())
     }
 
-    /// Enter, while the run waits for a provider: a person asks to try at once.
+    /// Enter, while the run waits for a provider or is paused: a person asks to continue at once.
     fn key(state: &RunState) -> Option<Event> {
         let pressed = Self::takes_keys(state) && terminal::line_is_there(rustix::stdio::stdin());
         pressed.then(|| Event::Requested { request: Request::Resume, by: "a key".to_owned() })

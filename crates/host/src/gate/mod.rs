@@ -29,5 +29,5 @@ pub(crate) mod tools;
 pub(crate) use environment::OF_A_REPOSITORY;
 pub use rehearsal::{Rehearsal, rehearse};
 pub(crate) use results::{TestHistory, store_tests, stored_tests};
-pub use run::{GateContext, GateFailure, GateTry, syntax_error};
+pub use run::{GateContext, GateFailure, GateTry, missing_command, syntax_error};
 pub use runner::{GateMemory, GateProgress, GateRunner};

@@ -6,12 +6,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use loop_core::policy::probe::TreeVersion;
+use loop_core::policy::probe::{LineChange, TreeVersion};
 use loop_core::policy::promise_warning::{PromiseFlaw, promise_warnings};
 use loop_core::policy::protect::{
     FileChange, GateReads, Opportunity, OpportunityKind, PathChange, ProjectText, SuspectReason, is_allowed,
     is_manifest, is_named_only, is_read_by_runs, is_runner_file, is_source_name, is_target_file, is_test_path,
-    loses_nothing, lost_test, opportunity, suspect_reason, suspect_reason_in_test, test_definition,
+    loses_nothing, lost_test, opportunity, sourced_names, suspect_reason, suspect_reason_in_test, test_definition,
 };
 use loop_core::run::{Answer, CertifyReport, RunState};
 use loop_core::settings::OnTamper;
@@ -19,7 +19,7 @@ use loop_core::text::escape_path;
 
 use super::rest;
 use crate::checkpoint::diff::{Bounds, Change, line_changes};
-use crate::checkpoint::{CheckpointContext, Comparison, Recorded, RecordedTrees, StoredKind};
+use crate::checkpoint::{CheckpointContext, Comparison, Recorded, RecordedTrees, ScannedText, StoredKind};
 
 /// So many of each are in a report.
 const NAMED_MAX: usize = 40;
@@ -29,6 +29,8 @@ const MANIFEST_BYTES_MAX: usize = 1024 * 1024;
 const TEXTS_MAX: usize = 2000;
 const TEXT_BYTES_MAX: usize = 256 * 1024;
 const TEXT_BYTES_ALL: usize = 16 * 1024 * 1024;
+/// A longer source is not looked through; that is said.
+const SCANNED_BYTES_MAX: usize = 4 << 20;
 /// So many changed files, and so many new ones, are looked into.
 const FILES_MAX: usize = 500;
 /// So many lines of one file are named.
@@ -45,6 +47,16 @@ pub(crate) struct ChangesSinceStart {
     pub(crate) gate_files: Vec<String>,
     /// Those of them that may be changed.
     pub(crate) permitted: Permitted,
+    /// Tests ran before the first iteration.
+    pub(crate) tests_ran: bool,
+}
+
+/// Whether all that the tests import could be loaded before the first iteration, and tests ran.
+pub(crate) fn tests_ran_at_start(state: &RunState) -> bool {
+    let rounds = || state.gates.required().filter_map(|gate| gate.first_round());
+    let ran =
+        rounds().filter_map(|round| round.tests).any(|tests| tests.could_count && tests.passed + tests.failed > 0);
+    ran && !rounds().any(|round| round.did_not_build)
 }
 
 /// Files that the gates use, and that may be changed.
@@ -190,7 +202,8 @@ fn by_texts(between: &ChangesSinceStart, known: &[Opportunity]) -> io::Result<Ve
     // A gate that only looks for files looks for the work; the start warns about such a gate.
     let commands: Vec<String> = between.commands.iter().filter(|command| !only_reads_files(command)).cloned().collect();
     let gates = gate_texts(&trees, &commands, &between.gate_files);
-    let reads = GateReads::of(&gates, &project_texts(&trees));
+    let project = project_texts(&trees);
+    let reads = GateReads::of(&gates, &project).with_tests_run(between.tests_ran);
     let left = Cell::new(FILES_MAX);
     let read = |version: TreeVersion, path: &str| {
         left.set(left.get().checked_sub(1)?);
@@ -210,14 +223,36 @@ fn by_texts(between: &ChangesSinceStart, known: &[Opportunity]) -> io::Result<Ve
             found.push(Opportunity { kind, path });
         }
     }
+    let sourced = sourced_files(&trees, &project, &changes);
     // What was there first: nobody can hide a line behind many new files.
     for wanted in [FileChange::Changed, FileChange::New] {
         for change in changes.iter().filter(|change| change.what == wanted).take(FILES_MAX) {
-            add_lines(&trees, &reads, &change.path, &mut lines);
+            let path = change.path.as_str();
+            let is_sourced = !is_source_name(path) && sourced.contains(path.rsplit('/').next().unwrap_or(path));
+            if is_sourced || is_source_name(path) {
+                add_lines(&trees, &reads, &SearchedFile { path, is_sourced }, &mut lines);
+            }
         }
     }
     found.extend(lines.into_iter().map(|path| Opportunity { kind: OpportunityKind::SuspectLine, path }));
     Ok(found)
+}
+
+/// The names of files that shell scripts of the project read as a part of themselves, at the start or now.
+fn sourced_files(trees: &RecordedTrees<'_>, project: &[ProjectText], changes: &[ReadChange]) -> BTreeSet<String> {
+    let is_shell = |path: &str| path.ends_with(".sh") || path.ends_with(".bash");
+    let before = project.iter().filter(|text| is_shell(&text.path)).flat_map(|text| sourced_names(&text.text));
+    let changed = changes.iter().filter(|change| is_shell(&change.path)).take(FILES_MAX);
+    let now = changed.filter_map(|change| trees.text(TreeVersion::Last, &change.path));
+    before.chain(now.flat_map(|text| sourced_names(&text))).collect()
+}
+
+/// A file whose new lines are searched.
+#[derive(Clone, Copy)]
+struct SearchedFile<'a> {
+    path: &'a str,
+    /// A shell script reads it as a part of itself, whatever its name says.
+    is_sourced: bool,
 }
 
 fn only_reads_files(command: &str) -> bool {
@@ -332,12 +367,24 @@ fn leads_outside(trees: &RecordedTrees<'_>, path: &str, workspace: &Path) -> boo
 }
 
 /// Lines of a file that a person should look at: new ones, and tests in a source that are gone.
-fn add_lines(trees: &RecordedTrees<'_>, reads: &GateReads, path: &str, found: &mut Vec<String>) {
-    if found.len() >= NAMED_MAX || !is_source_name(path) {
+fn add_lines(trees: &RecordedTrees<'_>, reads: &GateReads, file: &SearchedFile<'_>, found: &mut Vec<String>) {
+    if found.len() >= NAMED_MAX {
         return;
     }
-    let Some(after) = trees.text(TreeVersion::Last, path) else { return };
-    let before = trees.text(TreeVersion::Initial, path).unwrap_or_default();
+    let path = file.path;
+    let text = |version| trees.lossy_text(version, path, SCANNED_BYTES_MAX);
+    let after = match text(TreeVersion::Last) {
+        ScannedText::Text(after) => after,
+        ScannedText::None => return,
+        ScannedText::TooLong => {
+            let why = SuspectReason::TooLong.words();
+            return found.push(format!("{}:1 {why}", escape_path(path.as_bytes())));
+        }
+    };
+    let before = match text(TreeVersion::Initial) {
+        ScannedText::Text(before) => before,
+        ScannedText::None | ScannedText::TooLong => String::new(),
+    };
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let line = |lines: &[&'_ str], number: u32| -> Option<String> {
         lines.get(usize::try_from(number).ok()?).map(|line| (*line).to_owned())
@@ -351,7 +398,10 @@ fn add_lines(trees: &RecordedTrees<'_>, reads: &GateReads, path: &str, found: &m
         }
     };
     let is_there = |line: &str| new.iter().any(|other| other.trim() == line.trim());
-    for change in line_changes(before.as_bytes(), after.as_bytes(), Bounds::default().file_steps).unwrap_or_default() {
+    let changes = line_changes(before.as_bytes(), after.as_bytes(), Bounds::default().file_steps);
+    // Where a comparison would take too long, every line counts as new.
+    let all = |lines: &[&str]| 0..u32::try_from(lines.len()).unwrap_or(u32::MAX);
+    for change in changes.unwrap_or_else(|| vec![LineChange { before: all(&old), after: all(&new) }]) {
         let gone: Vec<String> = change.before.clone().filter_map(|number| line(&old, number)).collect();
         let mut lost = gone.iter().filter_map(|line| lost_test(path, line).filter(|_| !is_there(line)));
         if let Some(why) = lost.next() {
@@ -362,7 +412,7 @@ fn add_lines(trees: &RecordedTrees<'_>, reads: &GateReads, path: &str, found: &m
             let next = line(&new, number.saturating_add(1)).unwrap_or_default();
             let is_value = !is_test_path(path) && reads.changes_test_value(&here, &gone);
             let of_value = is_value.then_some(SuspectReason::ChangesTestValue);
-            if let Some(why) = reason_of(reads, path, &here, &next).or(of_value) {
+            if let Some(why) = reason_of(reads, file, &here, &next).or(of_value) {
                 add(number, why);
             }
         }
@@ -370,7 +420,9 @@ fn add_lines(trees: &RecordedTrees<'_>, reads: &GateReads, path: &str, found: &m
 }
 
 /// Why a new line should be looked at.
-fn reason_of(reads: &GateReads, path: &str, line: &str, next: &str) -> Option<SuspectReason> {
+fn reason_of(reads: &GateReads, file: &SearchedFile<'_>, line: &str, next: &str) -> Option<SuspectReason> {
+    // The ending says how lines are read.
+    let path = if file.is_sourced { "sourced.sh" } else { file.path };
     if is_test_path(path) {
         return suspect_reason_in_test(path, line);
     }

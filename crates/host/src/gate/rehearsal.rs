@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
+use loop_core::prompt::GATE_OUTPUT_BYTES_MAX;
 use loop_core::run::Ended;
 use loop_core::settings::Settings;
+use loop_core::test_output::excerpt;
 
-use super::{GateContext, GateRunner};
+use super::{GateContext, GateRunner, GateTry};
 use crate::process::{Containment, become_reaper, tail_of};
+use crate::prompt_file::TESTED_BYTES_MAX;
 use crate::signals::Signals;
 
 /// How much of each stream is given back.
@@ -28,6 +31,8 @@ pub struct Rehearsal {
     pub stdout: Vec<u8>,
     /// The end of its stderr.
     pub stderr: Vec<u8>,
+    /// What of its output is about failures, where tests are known in it: as a prompt has it.
+    pub useful: Option<String>,
 }
 
 /// Runs each gate of these settings once, in their order. None when a signal stopped it, such as Ctrl-C.
@@ -48,7 +53,11 @@ pub fn rehearse(settings: &Settings, folder: &Path) -> io::Result<Option<Vec<Reh
         if runner.was_stopped() {
             return Ok(None);
         }
-        let report = tried.map_err(io::Error::other)?.report;
+        let GateTry { report, tests } = tried.map_err(io::Error::other)?;
+        let end = |name: &str, most: u64| tail_of(&runner.output().join(name), most);
+        let useful = tests.is_some().then(|| {
+            excerpt(&end("stdout", TESTED_BYTES_MAX), &end("stderr", TESTED_BYTES_MAX), GATE_OUTPUT_BYTES_MAX)
+        });
         let ended = report.ended;
         if let Ended::NotStarted(why) = ended {
             return Err(io::Error::other(why));
@@ -57,8 +66,9 @@ pub fn rehearse(settings: &Settings, folder: &Path) -> io::Result<Option<Vec<Reh
             verdict: consult(|deciding| gate.promise().judge(&ended, false, deciding)),
             ended,
             duration_ms: report.duration_ms,
-            stdout: tail_of(&runner.output().join("stdout"), TAIL_BYTES_MAX),
-            stderr: tail_of(&runner.output().join("stderr"), TAIL_BYTES_MAX),
+            stdout: end("stdout", TAIL_BYTES_MAX),
+            stderr: end("stderr", TAIL_BYTES_MAX),
+            useful,
         }))
     });
     let rehearsed = rehearsed.collect();

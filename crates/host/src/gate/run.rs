@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use super::environment::gate_environment;
 use crate::fs::FolderId;
-use crate::paths::shell;
+use crate::paths::{program_on_path, shell};
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 
 /// How much of a gate's output is in its report.
@@ -140,6 +140,23 @@ fn not_started(error: &io::Error) -> GateReport {
         programs: Vec::new(),
         used: None,
     }
+}
+
+/// The first word of a line, where the shell would find nothing to run by it: no program, no file, no word of its own.
+#[must_use]
+pub fn missing_command<'a>(line: &'a str, workspace: &Path) -> Option<&'a str> {
+    let word = line.split_whitespace().next()?;
+    // Of anything else the shell makes another word first.
+    if !word.chars().all(|letter| letter.is_ascii_alphanumeric() || "_./+-".contains(letter)) {
+        return None;
+    }
+    if !word.contains('/') && program_on_path(word).is_some() {
+        return None;
+    }
+    let mut command = Command::new(shell(workspace));
+    command.arg0("sh").args(["-c", "command -v -- \"$1\"", "sh", word]).current_dir(workspace);
+    let found = command.stdin(Stdio::null()).output().ok()?;
+    (!found.status.success()).then_some(word)
 }
 
 /// What the shell finds wrong with a line, without running it.

@@ -47,7 +47,8 @@ pub(super) fn judge(
     let spec = state.spec.as_ref().ok_or_else(|| unable("the run never began"))?;
     let home = Home::find(|name| std::env::var_os(name)).map_err(|error| CleanError::Unable(error.to_string()))?;
     let workspace = path_of(&spec.workspace.path);
-    let gates = hidden::known_gates(&home.config, &workspace, known, &run.id).map_err(CleanError::Unable)?;
+    let gates = hidden::known_gates(&home.config, &path_of(spec.settings_folder()), known, &run.id)
+        .map_err(CleanError::Unable)?;
     let outputs = hidden::empty_folder(run)?;
     let (ran, place, remarks, swapped) = if in_copy {
         let context = run.checkpoints(spec);

@@ -17,6 +17,13 @@ pub enum LaunchQuestion {
     },
     /// The agent may change and run anything.
     AllowEverything,
+    /// A gate that decides calls what is neither a program nor a file here.
+    StartWithMissingCommand {
+        /// The flag that gives the gate.
+        flag: String,
+        /// What it calls.
+        word: String,
+    },
 }
 
 /// What a person says to a question.
@@ -67,6 +74,11 @@ pub trait LaunchCaller {
     fn note(&mut self, note: LaunchNote);
     /// Answers a question.
     fn answer(&mut self, question: &LaunchQuestion) -> PersonAnswer;
+    /// Gives a command that a template needs and the project does not show; none where no person is there, or they give
+    /// none.
+    fn command(&mut self, _question: &str) -> Option<String> {
+        None
+    }
     /// Whether a person sees what the run prints, and can act on it.
     fn is_attended(&self) -> bool {
         false
@@ -85,6 +97,8 @@ pub struct LaunchAnswers {
     pub approve_project_file: PersonAnswer,
     /// Whether the agent may do anything.
     pub allow_everything: PersonAnswer,
+    /// Whether it starts although a gate calls what is not there.
+    pub start_with_missing_command: PersonAnswer,
     /// The notes so far.
     pub notes: Vec<LaunchNote>,
 }
@@ -98,6 +112,7 @@ impl LaunchCaller for LaunchAnswers {
         match question {
             LaunchQuestion::ApproveProjectFile { .. } => self.approve_project_file,
             LaunchQuestion::AllowEverything => self.allow_everything,
+            LaunchQuestion::StartWithMissingCommand { .. } => self.start_with_missing_command,
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn check_containment(mode: ContainmentMode) -> Result<(), LaunchRefus
 /// How checkpoints of the workspace are stored. What was asked for and is not available is refused.
 pub(super) fn checkpoint_backend(home: &Home, setup: &Setup) -> Result<BackendChoice, LaunchRefusal> {
     let asked = setup.settings.values.checkpoint.checkpoint;
-    if asked != CheckpointBackend::None {
+    if asked != CheckpointBackend::None && !setup.is_copy {
         check_state_folder(&setup.path, &home.state).map_err(|why| {
             LaunchRefusal::wrong("cannot checkpoint the workspace here")
                 .because(why)
@@ -44,7 +44,9 @@ pub(super) fn checkpoint_backend(home: &Home, setup: &Setup) -> Result<BackendCh
 /// Refuses a workspace in which a rollback was cut off: it is half-restored.
 fn refuse_unfinished_rollback(home: &Home, workspace: &Path) -> Result<(), LaunchRefusal> {
     let store = home.checkpoints().join(store_name(workspace));
-    let Some((run, to)) = cut_off(&store).filter(|(run, _)| home.runs().join(run).is_dir()) else {
+    let Some((run, to)) =
+        cut_off(&store).filter(|(run, _)| [home.runs(), home.plans()].iter().any(|all| all.join(run).is_dir()))
+    else {
         return Ok(());
     };
     Err(LaunchRefusal::wrong(format!("a rollback of loop {run} is not done in this folder"))

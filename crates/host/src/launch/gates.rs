@@ -8,7 +8,7 @@ use loop_core::settings::{GateSpec, JudgeChoice, PROMISE, Settings, keys};
 use loop_core::text;
 use serde::Serialize;
 
-use super::caller::LaunchNote;
+use super::caller::{LaunchCaller, LaunchNote, LaunchQuestion, PersonAnswer};
 use crate::gate;
 use crate::hidden::hidden_gates;
 use crate::paths::{Home, user_home};
@@ -83,6 +83,35 @@ fn check_gate(gate: &GateSpec) -> Result<(), LaunchRefusal> {
         return Err(LaunchRefusal::wrong(format!("{flag}: a ! stands before several commands"))
             .because("the shell's own ! calls it a success when a command cannot be run at all")
             .hint(format!("put them in brackets: ! ( {bare} )")));
+    }
+    Ok(())
+}
+
+/// A person is asked before the agent works for a gate that calls what is not there: a mistyped one would be found out
+/// only by iterations that are paid. It may be the agent's work to make it.
+pub(super) fn confirm_found(
+    settings: &Settings,
+    workspace: &Path,
+    caller: &mut dyn LaunchCaller,
+) -> Result<(), LaunchRefusal> {
+    for gate in settings.gates.iter().filter(|gate| !gate.watch) {
+        let Some(word) = gate::missing_command(gate.promise().command, workspace) else { continue };
+        let (flag, word) = (flag_of(&gate.name), word.to_owned());
+        let what = format!("{flag}: {word} is neither a program nor an executable file here");
+        let answer = if settings.values.start.auto_confirm {
+            PersonAnswer::NobodyThere
+        } else {
+            caller.answer(&LaunchQuestion::StartWithMissingCommand { flag, word })
+        };
+        match answer {
+            PersonAnswer::Yes => {}
+            PersonAnswer::NobodyThere => caller.note(LaunchNote::progress(format!("warning: {what}"))),
+            PersonAnswer::No => {
+                return Err(LaunchRefusal::wrong("nothing was started")
+                    .because(what)
+                    .hint("fix the command, or say --auto-confirm where the agent is to make it"));
+            }
+        }
     }
     Ok(())
 }

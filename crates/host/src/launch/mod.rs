@@ -15,6 +15,7 @@
 //! | `accept.rs`, `person.rs` | a person accepts a pass that was not verified; who counts as one |
 //! | `caller.rs` | questions, answers, notes |
 //! | `settings.rs`, `approval.rs` | layers to settings; approval of a project's file |
+//! | `template.rs` | the template of a start: its layer, and the task that it makes |
 //! | `task.rs`, `agent.rs`, `gates.rs`, `container.rs`, `checks.rs`, `worker.rs` | one check each |
 //! | `leftovers.rs`, `disk_limits.rs`, `result_file.rs` | what killed runs left; limits on disk; the result file |
 mod accept;
@@ -34,10 +35,11 @@ mod resume;
 mod settings;
 mod start;
 mod task;
+mod template;
 mod worker;
 
 pub use self::accept::accept;
-pub use self::approval::{GivenApproval, approved_project};
+pub use self::approval::{GivenApproval, approve_written, approved_project, check_person};
 pub use self::caller::{LaunchAnswers, LaunchCaller, LaunchNote, LaunchQuestion, NoteLevel, PersonAnswer};
 pub use self::container::{LaunchContainer, end_container};
 pub use self::disk_limits::records_max;
@@ -47,6 +49,7 @@ pub use self::leftovers::{end_orphans, end_registered};
 pub use self::offline::{RequestOutcome, carry_out_request, inject, set};
 pub use self::resume::{PreparedResume, ResumableRun, ResumeRequest, prepare_resume, reopen};
 pub use self::settings::{own_settings, resolve};
-pub use self::start::{LaunchRequest, Prepared, check_not_claimed, create, prepare};
+pub use self::start::{LaunchRequest, PlanLaunch, Prepared, check_not_claimed, create, prepare};
 pub use self::task::TaskSource;
+pub use self::template::layer_without_questions;
 pub use self::worker::{close_breaker, newest_run};

@@ -170,8 +170,9 @@ pub fn reopen(home: &Home, run: ResumableRun, caller: &mut dyn LaunchCaller) -> 
     let Some(spec) = held.state.spec.clone() else {
         return Err(LaunchRefusal::wrong("the loop never began").hint("loop list"));
     };
-    let gates = gates::hidden(home, &workspace)?;
-    let hidden = record_of(&gates, &path_of(&spec.workspace.path), &spec.id);
+    let settings_folder = path_of(spec.settings_folder());
+    let gates = gates::hidden(home, &settings_folder)?;
+    let hidden = record_of(&gates, &settings_folder, &spec.id);
     let note = hidden.as_ref().and_then(|hidden| hidden.note.clone());
     note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
     let hidden = hidden.map(|hidden| hidden.gates);

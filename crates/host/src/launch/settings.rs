@@ -8,6 +8,8 @@ use loop_core::text;
 
 use super::approval::{self, ApprovedProject, GivenApproval};
 use super::caller::{LaunchCaller, LaunchNote};
+use super::start::PlanLaunch;
+use super::template::{self, StartTemplate};
 use crate::approvals;
 use crate::paths::{Home, user_home};
 use crate::refusal::LaunchRefusal;
@@ -27,6 +29,10 @@ pub(super) struct Setup {
     pub(super) new_approval: Option<GivenApproval>,
     /// The approval of the project's file that these settings rely on.
     pub(super) approval: Option<String>,
+    /// It is a copy that a plan made, in the folder of the records.
+    pub(super) is_copy: bool,
+    /// The template of this start.
+    pub(super) template: Option<StartTemplate>,
 }
 
 /// Resolves the layers for a workspace and looks at the workspace.
@@ -34,6 +40,7 @@ pub(super) fn set_up(
     home: &Home,
     flags: Vec<Given>,
     workspace: Option<&Path>,
+    plan: Option<&PlanLaunch>,
     caller: &mut dyn LaunchCaller,
 ) -> Result<Setup, LaunchRefusal> {
     let asked = match workspace {
@@ -41,6 +48,9 @@ pub(super) fn set_up(
         None => std::env::current_dir()
             .map_err(|error| LaunchRefusal::wrong("the current folder is gone").because(error.to_string()))?,
     };
+    if let Some(plan) = plan {
+        return of_plan(plan, flags, &asked);
+    }
     // A missing folder is a clearer error than a settings file that is not in it.
     workspace::inspect(&asked, None, true)?;
     let whole = asked.canonicalize().unwrap_or_else(|_| asked.clone());
@@ -48,7 +58,9 @@ pub(super) fn set_up(
     let approval = project.as_ref().and_then(|_| approvals::relied_on(&home.state, &whole));
     let of_project = project.as_mut().map(|project| std::mem::take(&mut project.described)).unwrap_or_default();
     let mut given = gather(&home.config, project)?;
-    given.extend(flags);
+    given.extend(flags.iter().cloned());
+    let mut template = template::choose(home, &whole, &given, &flags, caller)?;
+    given.extend(template.as_mut().map(|chosen| std::mem::take(&mut chosen.given)).unwrap_or_default());
     for vain in too_wide(&given) {
         caller.note(LaunchNote::progress(text::escaped_lines(&format!(
             "warning: {vain}: it is ignored ({})",
@@ -60,7 +72,20 @@ pub(super) fn set_up(
     let mut described = described(&home.config)?;
     // For the same name the user's own description counts.
     described.extend(of_project);
-    Ok(Setup { path, place, settings, described, new_approval, approval })
+    Ok(Setup { path, place, settings, described, new_approval, approval, is_copy: false, template })
+}
+
+/// The settings of a run of a plan: those of the plan, and what is given for this run over them. Its copy may be the root
+/// of a mount, which is allowed: the copy is ours.
+fn of_plan(plan: &PlanLaunch, given: Vec<Given>, copy: &Path) -> Result<Setup, LaunchRefusal> {
+    let mut settings = Settings::of(&plan.settings);
+    for Given { key, value, origin } in given {
+        settings.put(key, value, origin);
+    }
+    known_agent_limits(&mut settings);
+    let (path, place) = workspace::inspect(copy, None, true)?;
+    let (described, approval) = (plan.described.clone(), plan.approval.clone());
+    Ok(Setup { path, place, settings, described, new_approval: None, approval, is_copy: true, template: None })
 }
 
 /// The settings that these layers make. An agent command alone means the custom agent.

@@ -1,11 +1,12 @@
 //! A start: everything is checked first, then the run is made.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use loop_core::agent::Agent;
 use loop_core::agent::shell_words::quoted;
-use loop_core::run::{Event, RunSpec, WorkspaceRef};
-use loop_core::settings::{GateSpec, Given, Layer, Origin, Settings, keys};
+use loop_core::agent::{Agent, Described};
+use loop_core::run::{Event, PlanRef, RunSpec, WorkspaceRef};
+use loop_core::settings::{GateSpec, Given, Layer, Origin, Resolved, Settings, keys};
 use loop_core::text;
+use loop_core::workflow::EnvVariable;
 use serde::{Deserialize, Serialize};
 
 use super::agent;
@@ -19,11 +20,12 @@ use super::task::{self, TaskSource};
 use super::{checks, disk_limits, gates, leftovers, worker};
 use crate::checkpoint::BackendChoice;
 use crate::hidden::{record_of, warnings as hidden_warnings};
-use crate::paths::{Home, path_of, relative_entries, search_path};
+use crate::paths::{Home, path_of, relative_entries, search_path, text_of};
 use crate::process::pid_namespace;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{self, LongTexts, StartLock};
 use crate::secrets;
+use crate::settings_files::PROJECT_FILE;
 use crate::usable_agent::{UsableAgent, find_agent};
 use crate::workspace::claim;
 
@@ -39,6 +41,33 @@ pub struct LaunchRequest {
     pub agent_args: Vec<String>,
     /// Only looks: no run is made, nothing is written, and no breaker is closed.
     pub dry_run: bool,
+    /// The plan that it is a part of.
+    #[serde(default)]
+    pub plan: Option<Box<PlanLaunch>>,
+}
+
+/// What a plan gives to each of its runs. It was checked, and a person was asked, when the plan was started: no file of
+/// settings is read again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanLaunch {
+    /// The place of the run in the plan.
+    pub of: PlanRef,
+    /// The store of the plan's workspace, which has the checkpoints of all its runs.
+    pub store: String,
+    /// The settings of the plan. What is given in the request holds before them.
+    pub settings: Resolved,
+    /// The agents that settings describe.
+    #[serde(default)]
+    pub described: Vec<Described>,
+    /// The approval of the project's file that the settings rely on.
+    #[serde(default)]
+    pub approval: Option<String>,
+    /// Variables of the environment for agent, gates and hooks: its process gets them.
+    #[serde(default)]
+    pub env: Vec<EnvVariable>,
+    /// How long a hook of the plan may take, where the workflow says it.
+    #[serde(default)]
+    pub hook_ms: Option<u64>,
 }
 
 /// Everything that a start needs, checked.
@@ -68,6 +97,17 @@ pub struct Prepared {
     pub hidden: Vec<GateSpec>,
     /// The approval that the user gave for the project's file: `create` stores it.
     pub new_approval: Option<GivenApproval>,
+    /// The agents that settings describe.
+    pub described: Vec<Described>,
+    /// The plan that the run is a part of.
+    pub plan: Option<Box<PlanLaunch>>,
+    /// The same for a template of the project.
+    pub template_approval: Option<GivenApproval>,
+}
+
+/// The nearest folder above the workspace that has the project's settings.
+fn project_file_above(workspace: &Path) -> Option<PathBuf> {
+    workspace.ancestors().skip(1).find(|folder| folder.join(PROJECT_FILE).is_file()).map(Path::to_owned)
 }
 
 /// Checks everything that a start needs. No run is made and no approval is stored; a breaker is closed where that is
@@ -76,12 +116,24 @@ pub struct Prepared {
 /// # Errors
 /// The first thing that is wrong.
 pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCaller) -> Result<Prepared, LaunchRefusal> {
-    let LaunchRequest { given, workspace, task, agent_args, dry_run } = request;
-    let mut setup = set_up(home, given, workspace.as_deref(), caller)?;
-    let goal = task::read(&task, caller)?;
+    let LaunchRequest { given, workspace, task, agent_args, dry_run, plan } = request;
+    let mut setup = set_up(home, given, workspace.as_deref(), plan.as_deref(), caller)?;
+    let goal = task::read(&task, setup.template.as_ref().map(|chosen| &chosen.template), caller)?;
     let line = retry_line(&goal, &setup.settings);
-    gates::check(&setup.settings, &line)?;
-    let hidden = gates::hidden(home, &setup.path)?;
+    gates::check(&setup.settings, &line)
+        .map_err(|refusal| match &setup.template {
+            Some(chosen) => chosen.explain(refusal),
+            None => refusal,
+        })
+        .map_err(|refusal| match project_file_above(&setup.path) {
+            Some(folder) if !setup.path.join(PROJECT_FILE).exists() => {
+                let folder = quoted(&text_of(&folder));
+                refusal.hint(format!("{PROJECT_FILE} of a folder above is not read; to start there: cd {folder}"))
+            }
+            Some(_) | None => refusal,
+        })?;
+    let settings_folder = plan.as_ref().map_or_else(|| setup.path.clone(), |plan| path_of(&plan.of.workspace));
+    let hidden = gates::hidden(home, &settings_folder)?;
     add_arguments(&mut setup.settings, &agent_args);
     let found = find_agent(&setup.settings, &setup.described, &line)?;
     checks::check_containment(setup.settings.values.agent.containment)?;
@@ -102,10 +154,12 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
             .into_iter()
             .for_each(|note| caller.note(note));
     }
-    if dry_run && setup.new_approval.is_some() {
+    let of_template = setup.template.as_ref().is_some_and(|chosen| chosen.approval.is_some());
+    if dry_run && (setup.new_approval.is_some() || of_template) {
         caller.note(LaunchNote::progress("note: the approval holds for this dry run only, and is not stored"));
     }
     if !dry_run {
+        gates::confirm_found(&setup.settings, &setup.path, caller)?;
         agent::confirm_permissions(values, caller)?;
     }
     for warning in hidden_warnings(&home.config)? {
@@ -125,7 +179,26 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         warnings,
         hidden,
         new_approval: setup.new_approval,
+        described: setup.described,
+        plan,
+        template_approval: setup.template.and_then(|chosen| chosen.approval),
     })
+}
+
+impl Prepared {
+    /// The approval of the project's file that a run relies on.
+    #[must_use]
+    pub fn approval_name(&self) -> Option<String> {
+        self.new_approval.as_ref().map(GivenApproval::name).or_else(|| self.approval.clone())
+    }
+
+    /// Stores the approval of the project's file that the user gave now.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn store_approval(&self, home: &Home) -> Result<(), LaunchRefusal> {
+        self.new_approval.iter().chain(&self.template_approval).try_for_each(|approval| approval.store(home))
+    }
 }
 
 /// The start as it could be typed again, for hints.
@@ -179,7 +252,9 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     let inject = numbered
         .map(|(text, number)| run_folder::store_as_file(&text, &format!("inject-{number}.md"), &mut files))
         .collect();
-    let hidden = record_of(&prepared.hidden, &path_of(&prepared.place.path), &id);
+    let plan = prepared.plan.as_deref();
+    let settings_folder = path_of(plan.map_or(&prepared.place.path, |plan| &plan.of.workspace));
+    let hidden = record_of(&prepared.hidden, &settings_folder, &id);
     let hidden_note = hidden.as_ref().and_then(|hidden| hidden.note.clone());
     let spec = RunSpec {
         hidden: hidden.map(|hidden| hidden.gates),
@@ -189,18 +264,17 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         inject,
         workspace: prepared.place.clone(),
         backend: prepared.checkpoints.backend.to_owned(),
-        store: run_folder::store_name(&prepared.workspace),
+        store: plan.map_or_else(|| run_folder::store_name(&prepared.workspace), |plan| plan.store.clone()),
         described: prepared.agent.described.clone(),
         litter: prepared.litter.clone(),
         guard: gates::guard(&prepared.settings, &prepared.workspace),
-        approval: prepared.new_approval.as_ref().map(GivenApproval::name).or_else(|| prepared.approval.clone()),
+        approval: prepared.approval_name(),
         settings,
         pid_namespace: pid_namespace(),
         unattended: !caller.is_attended(),
+        plan: plan.map(|plan| plan.of.clone()),
     };
-    if let Some(approval) = &prepared.new_approval {
-        approval.store(home)?;
-    }
+    prepared.store_approval(home)?;
     let held = run_folder::create(home, &start, &spec, &files)?.with_claim(claimed);
     drop(start);
     let held = container::begin_first(prepared.container.as_ref(), held)?;

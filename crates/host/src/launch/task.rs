@@ -2,6 +2,7 @@
 use std::path::PathBuf;
 
 use loop_core::prompt::TASK_BYTES_MAX;
+use loop_core::template::Template;
 use serde::{Deserialize, Serialize};
 
 use super::caller::LaunchCaller;
@@ -28,7 +29,21 @@ pub enum TaskSource {
 }
 
 /// The task as text.
-pub(super) fn read(source: &TaskSource, caller: &mut dyn LaunchCaller) -> Result<String, LaunchRefusal> {
+pub(super) fn read(
+    source: &TaskSource,
+    template: Option<&Template>,
+    caller: &mut dyn LaunchCaller,
+) -> Result<String, LaunchRefusal> {
+    match template {
+        // Its goal says everything, and a prompt only adds to it.
+        Some(template) if *source == TaskSource::Missing && template.has_whole_task() => Ok(template.task(None)),
+        Some(template) => prompt(source, caller).map(|prompt| template.task(Some(&prompt))),
+        None => prompt(source, caller),
+    }
+}
+
+/// The prompt as text.
+fn prompt(source: &TaskSource, caller: &mut dyn LaunchCaller) -> Result<String, LaunchRefusal> {
     let bytes = match source {
         TaskSource::Caller => caller
             .task(TEXT_BYTES_MAX)

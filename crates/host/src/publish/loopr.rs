@@ -79,7 +79,7 @@ impl Publisher for Loopr {
         let shown = self.show(state);
         let error = logged.and(shown).err()?;
         let first = !std::mem::replace(&mut self.complained, true);
-        first.then(|| format!("the files in {FOLDER} cannot be written, and the loop goes on without them: {error}"))
+        first.then(|| format!("the files in {FOLDER} cannot be written, and the loop continues without them: {error}"))
     }
 }
 

@@ -22,6 +22,7 @@ use loop_core::view::Certificate;
 use self::git::GitProgram;
 use self::paths::TouchedPath;
 use self::rules::RepositoryPlace;
+use crate::attestation::hint_to_verified;
 use crate::paths::{Home, path_of};
 use crate::process::is_inside_run;
 use crate::refusal::LaunchRefusal;
@@ -35,6 +36,8 @@ pub struct CommitRules {
     pub hooks: bool,
     /// Paths that had uncommitted edits at the start are committed too.
     pub own_edits: bool,
+    /// Nothing is committed: programs that only a commit would run are named.
+    pub dry_run: bool,
 }
 
 /// A path that is not committed.
@@ -59,6 +62,8 @@ pub struct CommitPlan {
     pub own_edits: Vec<String>,
     /// Paths that the loop changed and that are not committed.
     pub left: Vec<LeftPath>,
+    /// Programs that the commit would run and that no person allowed: only where nothing is committed.
+    pub programs: Vec<String>,
     git: GitProgram,
     place: RepositoryPlace,
     touched: Vec<TouchedPath>,
@@ -80,7 +85,7 @@ pub struct UserCommit {
 /// When it is not.
 pub fn check_before(home: &Home, workspace: &Path, rules: CommitRules) -> Result<(), LaunchRefusal> {
     let git = GitProgram::find(workspace, &home.copies(), rules.hooks)?;
-    rules::check(&git, workspace).map(drop)
+    rules::check(&git, workspace, false).map(drop)
 }
 
 /// What a commit of a run would hold. Nothing is changed.
@@ -104,7 +109,7 @@ pub fn plan(home: &Home, run: &RunFolder, rules: CommitRules) -> Result<CommitPl
     let held = held.with_claim(claimed);
     let workspace = path_of(&spec.workspace.path);
     let git = GitProgram::find(&workspace, &home.copies(), rules.hooks)?;
-    let place = rules::check(&git, &workspace)?;
+    let place = rules::check(&git, &workspace, rules.dry_run)?;
     let context = run.checkpoints(spec);
     let found = paths::find(&git, &place, &context, &judged, home)?;
     let names = |touched: &[TouchedPath]| touched.iter().map(|one| text::escape_path(&one.path)).collect::<Vec<_>>();
@@ -119,6 +124,7 @@ pub fn plan(home: &Home, run: &RunFolder, rules: CommitRules) -> Result<CommitPl
     let paths = names(&found.touched);
     Ok(CommitPlan {
         branch: place.branch.clone(),
+        programs: place.programs.clone(),
         paths,
         own_edits,
         left: found.left,
@@ -139,7 +145,7 @@ fn judged(run: &RunFolder, state: &RunState) -> Result<String, LaunchRefusal> {
             return Err(not_done(run, "its gates pass, but something speaks against it")
                 .hint(format!("if you accept it: loop accept {id} && loop commit {id}")));
         }
-        Some(_) => return Err(not_done(run, "it ended without being done").hint(format!("loop status {id}"))),
+        Some(_) => return Err(not_done(run, "it ended without being done").hint(hint_to_verified(state, id.as_str()))),
         None => return Err(not_done(run, "it has no end yet").hint(format!("loop status {id}"))),
     }
     let certified = Certificate::of(state).and_then(|certificate| certificate.checkpoint);

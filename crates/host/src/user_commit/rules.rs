@@ -43,6 +43,8 @@ pub(super) struct RepositoryPlace {
     pub(super) branch: Option<String>,
     /// Whether there is a commit.
     pub(super) has_commit: bool,
+    /// Programs that a commit would run and that no person allowed: only where nothing is committed.
+    pub(super) programs: Vec<String>,
 }
 
 fn refused(why: impl Into<String>) -> LaunchRefusal {
@@ -50,13 +52,13 @@ fn refused(why: impl Into<String>) -> LaunchRefusal {
 }
 
 /// Checks all that does not depend on which files are committed.
-pub(super) fn check(git: &GitProgram, workspace: &Path) -> Result<RepositoryPlace, LaunchRefusal> {
+pub(super) fn check(git: &GitProgram, workspace: &Path, dry_run: bool) -> Result<RepositoryPlace, LaunchRefusal> {
     let workspace = &workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
     let place = place(git, workspace)?;
     check_progress(git)?;
     check_identity(git)?;
-    check_programs(git, workspace)?;
-    Ok(place)
+    let programs = check_programs(git, workspace, dry_run)?;
+    Ok(RepositoryPlace { programs, ..place })
 }
 
 fn place(git: &GitProgram, workspace: &Path) -> Result<RepositoryPlace, LaunchRefusal> {
@@ -76,7 +78,13 @@ fn place(git: &GitProgram, workspace: &Path) -> Result<RepositoryPlace, LaunchRe
     }
     let branch = git.ask(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
     let has_commit = git.ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?.succeeded;
-    Ok(RepositoryPlace { top, prefix, branch: branch.succeeded.then(|| branch.line()), has_commit })
+    Ok(RepositoryPlace {
+        top,
+        prefix,
+        branch: branch.succeeded.then(|| branch.line()),
+        has_commit,
+        programs: Vec::new(),
+    })
 }
 
 fn check_progress(git: &GitProgram) -> Result<(), LaunchRefusal> {
@@ -111,6 +119,8 @@ fn check_identity(git: &GitProgram) -> Result<(), LaunchRefusal> {
 struct GitSetting {
     /// `local` and `worktree` are of the repository, which an agent can write.
     is_of_repository: bool,
+    /// Given on a command line.
+    is_of_command: bool,
     key: String,
     value: String,
 }
@@ -126,27 +136,30 @@ fn settings(git: &GitProgram) -> Result<Vec<GitSetting>, LaunchRefusal> {
     while let (Some(scope), Some(pair)) = (pieces.next(), pieces.next()) {
         let (key, value) = pair.split_once('\n').unwrap_or((pair, "true"));
         let is_of_repository = scope == "local" || scope == "worktree";
-        all.push(GitSetting { is_of_repository, key: key.to_owned(), value: value.to_owned() });
+        let is_of_command = scope == "command";
+        all.push(GitSetting { is_of_repository, is_of_command, key: key.to_owned(), value: value.to_owned() });
     }
     Ok(all)
 }
 
-/// Refuses where a commit would run a program that the repository names.
-fn check_programs(git: &GitProgram, workspace: &Path) -> Result<(), LaunchRefusal> {
+/// Refuses where a commit would run a program that the repository names. Where nothing is committed, those that only a
+/// commit runs are given back: a filter runs when files are looked at.
+fn check_programs(git: &GitProgram, workspace: &Path, dry_run: bool) -> Result<Vec<String>, LaunchRefusal> {
     if git.hooks {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let all = settings(git)?;
-    let mut named = hooks(git, workspace, &all)?;
-    named.extend(filters(git, &all)?);
+    let mut named = filters(git, &all)?;
+    let only_of_commit = named.is_empty();
+    named.extend(hooks(git, workspace, &all)?);
     let is_signing = |setting: &&GitSetting| {
         let key = setting.key.as_str();
         key.starts_with("gpg.") && (key.ends_with(".program") || key.ends_with(".defaultkeycommand"))
     };
     let signing = all.iter().filter(|setting| setting.is_of_repository).filter(is_signing);
     named.extend(signing.map(|setting| format!("{} = {}", setting.key, setting.value)));
-    if named.is_empty() {
-        return Ok(());
+    if named.is_empty() || dry_run && only_of_commit {
+        return Ok(named);
     }
     let more = named.len().saturating_sub(NAMED_MAX);
     named.truncate(NAMED_MAX);
@@ -159,7 +172,8 @@ fn check_programs(git: &GitProgram, workspace: &Path) -> Result<(), LaunchRefusa
 /// Hooks that would run: files, and those of the configuration.
 fn hooks(git: &GitProgram, workspace: &Path, all: &[GitSetting]) -> Result<Vec<String>, LaunchRefusal> {
     // Our own calls set another path: the one that holds is read from the settings.
-    let own = |setting: &&GitSetting| setting.key == "core.hookspath" && setting.value != "/dev/null";
+    let is_ours = |setting: &GitSetting| setting.is_of_command && setting.value == "/dev/null";
+    let own = |setting: &&GitSetting| setting.key == "core.hookspath" && !is_ours(setting);
     let folder = match all.iter().rfind(own) {
         Some(setting) => {
             let path = setting.value.strip_prefix("~/").map_or_else(

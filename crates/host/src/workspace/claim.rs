@@ -134,7 +134,8 @@ pub fn claim(home: &Home, _start: &StartLock, own: &RunId, workspace: &Workspace
         return Err(WorkspaceError::Another { path });
     }
     let above_me = chain(&path);
-    for run in run_folder::all(home)?.into_iter().filter(|run| run.id != *own) {
+    let plans = run_folder::all_in(&home.plans())?;
+    for run in run_folder::all(home)?.into_iter().chain(plans).filter(|run| run.id != *own) {
         let Some(holder) = run.holder() else { continue };
         let other = (holder.device, holder.inode);
         if above_me.contains(&other) || chain(&path_of(&holder.workspace)).contains(&me) {

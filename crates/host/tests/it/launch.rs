@@ -48,6 +48,7 @@ impl TestUser {
             task: TaskSource::Text(b"make it so".to_vec()),
             agent_args: Vec::new(),
             dry_run: false,
+            plan: None,
         }
     }
 

@@ -53,6 +53,11 @@ impl EventReader for ClineReader {
     /// Its kind comes after a time.
     const ENDS: &'static [&'static str] = &["\"type\":\"run_result\""];
 
+    /// Its library writes stack traces there, between the words of the model. The errors of it are events, too.
+    fn stderr_is_private(&self) -> bool {
+        true
+    }
+
     fn blank(&mut self, line: &[u8], live: &mut Vec<Live>) {
         if !self.seen {
             self.plain_line(line, live);

@@ -136,7 +136,7 @@ impl OutsideChange {
             (_, OutsideWhat::NoRecord) | (OutsideBy::Command, OutsideWhat::Changed | OutsideWhat::Removed) => true,
             (OutsideBy::Command, OutsideWhat::New) => {
                 // Some count by their name alone, and some by the folder that they lie in.
-                let above = self.path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
+                let above = self.path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at);
                 let names = [name_of(&self.path), self.path.get(above..).unwrap_or_default()];
                 names.iter().any(|name| opportunity(name, FileChange::New) == Some(OpportunityKind::NewRunnerFile))
             }
@@ -415,7 +415,7 @@ fn absolute(folder: &str, word: &str, workspace: &str, home: Option<&str>) -> Op
 
 /// Whether the value of an option is written.
 fn is_written_by(option: &str) -> bool {
-    option == "o" || option.len() > 2 && WRITTEN.iter().any(|part| option.contains(part))
+    option == "o" || WRITTEN.iter().any(|part| option.contains(part))
 }
 
 /// Whether a path is another one or lies below it.
@@ -531,6 +531,5 @@ pub fn places_of(variable: &str, value: &str, workspace: &str, home: Option<&str
 /// The file of an option.
 fn option_file(word: &str) -> Option<String> {
     let value = word.split_once('=').map_or(word, |(_, value)| value);
-    let is_path = value.starts_with(['/', '~', '.']) && value.contains('/');
-    is_path.then(|| value.to_owned())
+    value.contains('/').then(|| value.to_owned())
 }

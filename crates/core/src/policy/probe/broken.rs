@@ -79,7 +79,6 @@ pub(super) fn rust_body(text: &str) -> String {
 ///
 /// Known are `test('title', () => {`, `it("title", async function () {` and the like.
 pub(super) fn broken_javascript(text: &str, title: &str, statement: &str) -> Option<String> {
-    const AFTER_BYTES_MAX: usize = 120;
     let mut places = ['\'', '"', '`'].iter().flat_map(|quote| {
         let literal = format!("{quote}{title}{quote}");
         text.match_indices(&literal).map(|(at, _)| (at, at + literal.len())).collect::<Vec<_>>()
@@ -88,15 +87,14 @@ pub(super) fn broken_javascript(text: &str, title: &str, statement: &str) -> Opt
     if places.next().is_some() || title.is_empty() || title.contains(['\\', '$']) {
         return None;
     }
-    let line_start = text.get(..from)?.rfind('\n').map_or(0, |at| at + 1);
-    let before = text.get(line_start..from)?.trim();
+    let before = text.get(..from)?.rsplit('\n').next()?.trim();
     if !matches!(before, "test(" | "it(" | "await test(" | "await t.test(") {
         return None;
     }
     let after = text.get(to..)?;
     let head = after.get(..after.find('{')?)?;
     let opens = head.trim_end().ends_with("=>") || head.contains("function") && head.trim_end().ends_with(')');
-    if !head.trim_start().starts_with(',') || !opens || head.len() > AFTER_BYTES_MAX || head.contains('\n') {
+    if !head.trim_start().starts_with(',') || !opens || head.contains('\n') {
         return None;
     }
     let at = to + head.len() + 1;
@@ -106,14 +104,14 @@ pub(super) fn broken_javascript(text: &str, title: &str, statement: &str) -> Opt
 /// The text with a statement at the beginning of a test function of Go.
 pub(super) fn broken_go(text: &str, test: &str) -> Option<String> {
     let head = format!("func {test}(");
-    let mut places = text.match_indices(&head).filter(|(at, _)| *at == 0 || text[..*at].ends_with('\n'));
+    let mut places = text.match_indices(&head).filter(|(at, _)| text[..*at].ends_with('\n'));
     let (at, _) = places.next()?;
     if places.next().is_some() {
         return None;
     }
     let rest = text.get(at + head.len()..)?;
     let name = rest.split_once(" *testing.T) {")?.0;
-    if name.is_empty() || name == "_" || !super::project::is_identifier(name) {
+    if name == "_" || !super::project::is_identifier(name) {
         return None;
     }
     let end = at + head.len() + name.len() + " *testing.T) {".len();

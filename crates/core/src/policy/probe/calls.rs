@@ -1,6 +1,7 @@
 //! Which test runners a gate's line calls. npm scripts, makefile rules and shell scripts are followed. Nothing is run.
 use serde_json::Value as Json;
 
+use super::makefile::{MAKEFILES, Rules, Variable, assignment};
 use super::project::Probed;
 use super::runners::RunnerKind;
 use crate::policy::protect::paths::{joined, name_of};
@@ -28,10 +29,8 @@ pub(super) struct RunnerCall {
     pub(super) words: Vec<String>,
     /// Where it is called.
     pub(super) folder: String,
-    /// Whether the gate calls it in any case.
+    /// Whether the gate calls it in any case. Not so where it is known from the output alone.
     pub(super) is_certain: bool,
-    /// Whether its words were read: else it is known from the output alone.
-    pub(super) is_seen: bool,
 }
 
 /// What a line calls.
@@ -129,9 +128,8 @@ impl Search<'_, '_> {
     }
 
     fn add(&mut self, kind: RunnerKind, words: &[String], folder: &str) {
-        let call =
-            RunnerCall { kind, words: words.to_vec(), folder: folder.to_owned(), is_certain: true, is_seen: true };
-        self.found.calls.push(call);
+        let (words, folder) = (words.to_vec(), folder.to_owned());
+        self.found.calls.push(RunnerCall { kind, words, folder, is_certain: true });
     }
 
     fn python(&mut self, rest: &[String], extra: &[String], folder: &str) {
@@ -203,15 +201,13 @@ impl Search<'_, '_> {
                     return self.command(&line, &mut folder.to_owned(), depth + 1);
                 }
                 "t" | "tst" => script = Some("test".to_owned()),
-                // Options such as `--workspace` lead to other packages.
-                word if word.starts_with('-') => return self.found.unknown = true,
+                // Options such as `--workspace` lead to other packages; no script has their name.
                 word => script = Some(word.to_owned()),
             }
         }
         let Some(script) = script else { return };
-        if script == "ci" && words.is_empty() && program == "npm" && !rest.iter().any(|word| word == "run")
-            || script == "install"
-        {
+        let is_ci = script == "ci" && program == "npm" && !rest.iter().any(|word| word == "run");
+        if is_ci || matches!(script.as_str(), "install" | "i") {
             return;
         }
         let text = self.probed.setup_file(&joined(folder, "package.json")).unwrap_or_default();
@@ -247,15 +243,13 @@ impl Search<'_, '_> {
                 word => goals.push(word),
             }
         }
-        let names = ["GNUmakefile", "makefile", "Makefile"];
-        let text = names.iter().find_map(|name| self.probed.setup_file(&joined(&folder, name)));
+        let text = MAKEFILES.iter().find_map(|name| self.probed.setup_file(&joined(&folder, name)));
         let Some(text) = text else { return self.found.unknown = true };
         let rules = Rules::of(&text, fixed);
         if let Some(value) = rules.exported("PYTEST_ADDOPTS") {
             self.addopts = words_of(&value);
         }
-        let first = rules.all.first().map(|rule| rule.goal.clone());
-        let goals = if goals.is_empty() { first.iter().map(String::as_str).collect() } else { goals };
+        let goals = if goals.is_empty() { rules.first().into_iter().collect() } else { goals };
         for goal in goals {
             let Some(lines) = rules.lines(goal) else { return self.found.unknown = true };
             for line in lines {
@@ -305,136 +299,4 @@ fn has_condition(line: &str) -> bool {
     let line = line.replace("|| exit", "").replace("|| return", "");
     line.contains("||")
         || line.split(|letter: char| letter.is_whitespace() || letter == ';').any(|word| WORDS.contains(&word))
-}
-
-/// The rules of a makefile, as far as they are plain text.
-struct Rules {
-    all: Vec<Rule>,
-    variables: Vec<Variable>,
-}
-
-struct Rule {
-    goal: String,
-    needs: Vec<String>,
-    lines: Vec<String>,
-}
-
-struct Variable {
-    name: String,
-    value: String,
-    is_exported: bool,
-}
-
-/// How a variable is set.
-enum Assignment {
-    /// `=`, `:=`
-    Set,
-    /// `+=`
-    Added,
-    /// `?=`
-    IfNone,
-}
-
-impl Rules {
-    /// `fixed` are the variables of the command line: no line of the file changes them.
-    fn of(text: &str, fixed: Vec<Variable>) -> Self {
-        let names: Vec<String> = fixed.iter().map(|variable| variable.name.clone()).collect();
-        let mut rules = Self { all: Vec::new(), variables: fixed };
-        let whole = text.replace("\\\n", " ");
-        let mut in_rule = 0;
-        for line in whole.lines() {
-            if let Some(command) = line.strip_prefix('\t') {
-                let command = command.trim_start_matches(['@', '-', '+', ' ']).to_owned();
-                let from = rules.all.len().saturating_sub(in_rule);
-                rules.all.iter_mut().skip(from).for_each(|rule| rule.lines.push(command.clone()));
-                continue;
-            }
-            let line = line.split('#').next().unwrap_or_default();
-            if let Some((variable, how)) = assignment(line) {
-                if !names.contains(&variable.name) {
-                    rules.assign(variable, &how);
-                }
-            } else if let Some(exported) = line.strip_prefix("export ") {
-                let is_named = |name: &str| exported.split_whitespace().any(|word| word == name);
-                rules.variables.iter_mut().for_each(|known| known.is_exported |= is_named(&known.name));
-            } else if let Some((goals, rest)) = line.split_once(':') {
-                let (needs, inline) = rest.trim_start_matches(':').split_once(';').unwrap_or((rest, ""));
-                let needs: Vec<String> = needs.split_whitespace().map(str::to_owned).collect();
-                let lines: Vec<String> =
-                    [inline.trim()].iter().filter(|line| !line.is_empty()).map(|line| (*line).to_owned()).collect();
-                let goals: Vec<&str> = goals.split_whitespace().filter(|goal| !goal.starts_with('.')).collect();
-                in_rule = goals.len();
-                for goal in goals {
-                    rules.all.push(Rule { goal: goal.to_owned(), needs: needs.clone(), lines: lines.clone() });
-                }
-            }
-        }
-        rules
-    }
-
-    /// Recipes are expanded after the whole file was read: the last value counts.
-    fn assign(&mut self, new: Variable, how: &Assignment) {
-        let Some(known) = self.variables.iter_mut().find(|known| known.name == new.name) else {
-            return self.variables.push(new);
-        };
-        known.is_exported |= new.is_exported;
-        match how {
-            Assignment::Set => known.value = new.value,
-            Assignment::Added => known.value = format!("{} {}", known.value, new.value),
-            Assignment::IfNone => {}
-        }
-    }
-
-    /// The value of a variable that the commands see.
-    fn exported(&self, name: &str) -> Option<String> {
-        let variable = self.variables.iter().find(|variable| variable.name == name && variable.is_exported)?;
-        Some(self.expanded(&variable.value))
-    }
-
-    /// The commands of a goal, those of what it needs first.
-    fn lines(&self, goal: &str) -> Option<Vec<String>> {
-        let mut seen = Vec::new();
-        let mut lines = Vec::new();
-        self.all.iter().any(|rule| rule.goal == goal).then(|| self.collect(goal, &mut seen, &mut lines))?;
-        Some(lines)
-    }
-
-    fn collect<'a>(&'a self, goal: &'a str, seen: &mut Vec<&'a str>, lines: &mut Vec<String>) {
-        if seen.contains(&goal) || seen.len() > CALLS_MAX {
-            return;
-        }
-        seen.push(goal);
-        for rule in self.all.iter().filter(|rule| rule.goal == goal) {
-            rule.needs.iter().for_each(|need| self.collect(need, seen, lines));
-            lines.extend(rule.lines.iter().map(|line| self.expanded(line)));
-        }
-    }
-
-    fn expanded(&self, line: &str) -> String {
-        let mut line = line.to_owned();
-        for _ in 0..3 {
-            for variable in &self.variables {
-                for name in [format!("$({})", variable.name), format!("${{{}}}", variable.name)] {
-                    line = line.replace(&name, &variable.value);
-                }
-            }
-        }
-        // One that is not defined here is empty, unless the environment has it.
-        ["$(MAKE)", "${MAKE}"].iter().fold(line, |line, name| line.replace(name, "make"))
-    }
-}
-
-fn assignment(line: &str) -> Option<(Variable, Assignment)> {
-    let (left, value) = line.split_once('=')?;
-    let how = match left.trim_end().chars().next_back() {
-        Some('+') => Assignment::Added,
-        Some('?') => Assignment::IfNone,
-        Some(_) | None => Assignment::Set,
-    };
-    let left = left.trim_end().trim_end_matches([':', '?', '+']).trim();
-    let (is_exported, name) = left.strip_prefix("export ").map_or((false, left), |name| (true, name.trim()));
-    let name = name.strip_prefix("override ").unwrap_or(name).trim();
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let variable = Variable { name: name.to_owned(), value: value.trim().to_owned(), is_exported };
-    is_name.then_some((variable, how))
 }

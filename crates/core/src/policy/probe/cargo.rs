@@ -77,7 +77,7 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
         }
     }
     // The names do not match any file, so we do not know which file ran.
-    if probed.knows_names() || !call.is_certain || !call.is_seen || args.has_unknown_argument {
+    if probed.knows_names() || args.has_unknown_argument {
         return Err(NoCanary::NoTestFile(runner));
     }
     at_the_end(call, probed, &args).ok_or(NoCanary::NoTestFile(runner))
@@ -86,9 +86,6 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
 /// A copy of the head of a test that ran, right before it; or the test itself, made to fail.
 fn beside(id: &str, probed: &Probed<'_>, runner: &'static str, is_broken: bool) -> Option<Canary> {
     let (binary, path) = id.split_once(' ')?;
-    if path.starts_with('(') || path.contains(' ') {
-        return None;
-    }
     let (package, target) = binary.split_once("::").map_or((binary, None), |(package, target)| (package, Some(target)));
     let leaf = path.rsplit("::").next().unwrap_or(path);
     let folder = package_folder(package, probed);

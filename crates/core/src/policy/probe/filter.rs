@@ -11,11 +11,11 @@ pub(super) fn fits_glob(pattern: &str, path: &str) -> bool {
 }
 
 /// An expression of words with `and`, `or`, `not` and brackets, as pytest takes it for `-k` and `-m`.
-pub(super) struct Selection {
+pub(super) struct TestSelection {
     tokens: Vec<String>,
 }
 
-impl Selection {
+impl TestSelection {
     pub(super) fn parse(text: &str) -> Self {
         let spaced = text.replace('(', " ( ").replace(')', " ) ");
         Self { tokens: spaced.split_whitespace().map(str::to_owned).collect() }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn an_expression_is_read_with_its_usual_precedence() {
-        let is = |text: &str| Selection::parse(text).holds(&|word| word == "a");
+        let is = |text: &str| TestSelection::parse(text).holds(&|word| word == "a");
         assert_eq!(is("a"), Some(true));
         assert_eq!(is("not a or a and a"), Some(true));
         assert_eq!(is("not (a or b)"), Some(false));

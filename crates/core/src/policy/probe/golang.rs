@@ -90,8 +90,7 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
 
 fn is_built_everywhere(path: &str) -> bool {
     let Some(stem) = name_of(path).strip_suffix("_test.go") else { return false };
-    !stem.starts_with(['_', '.'])
-        && !SYSTEMS.iter().any(|system| stem == *system || stem.ends_with(&format!("_{system}")))
+    !stem.starts_with(['_', '.']) && !SYSTEMS.iter().any(|system| stem.ends_with(&format!("_{system}")))
 }
 
 fn is_usable(text: &str) -> bool {
@@ -117,7 +116,7 @@ fn folders(call: &RunnerCall, probed: &Probed<'_>, args: &Args) -> Vec<String> {
         let package = id.split(' ').next().unwrap_or(id);
         folders.extend(folder_of_package(package, probed).filter(|folder| !folders.contains(folder)));
     }
-    if !folders.is_empty() || args.has_unknown_argument || !call.is_certain || !call.is_seen {
+    if !folders.is_empty() || args.has_unknown_argument || !call.is_certain {
         return folders;
     }
     let patterns = if args.patterns.is_empty() { vec![".".to_owned()] } else { args.patterns.clone() };

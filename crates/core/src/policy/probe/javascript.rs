@@ -172,7 +172,7 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
     let args = Args::read(call, probed, habits)?;
     let files = match call.kind {
         RunnerKind::Jest | RunnerKind::Vitest => files_that_ran(call, probed, &args),
-        _ if args.has_unknown_argument || !call.is_certain || !call.is_seen => Vec::new(),
+        _ if args.has_unknown_argument || !call.is_certain => Vec::new(),
         RunnerKind::Mocha => mocha_files(call, probed, &args),
         RunnerKind::Node
         | RunnerKind::Pytest
@@ -227,10 +227,9 @@ fn broken(call: &RunnerCall, probed: &Probed<'_>, path: &str, args: &Args) -> Op
 /// What a file calls `node:assert`, where it is the usual name.
 fn own_assert(text: &str) -> Option<&'static str> {
     let names = ["const assert = require(", "import assert from ", "import * as assert from "];
-    let loads = |line: &str| names.iter().any(|name| line.starts_with(name)) && line.contains("assert");
-    text.lines()
-        .any(|line| loads(line) && line.contains("node:assert") || loads(line) && line.contains("'assert"))
-        .then_some("assert")
+    let modules = ["node:assert", "'assert", "\"assert"];
+    let is_one_of = |line: &str| modules.iter().any(|module| line.contains(module));
+    text.lines().any(|line| names.iter().any(|name| line.starts_with(name)) && is_one_of(line)).then_some("assert")
 }
 
 fn test_name(probed: &Probed<'_>, pattern: Option<&str>) -> String {
@@ -351,7 +350,7 @@ fn files_that_ran<'a>(call: &RunnerCall, probed: &Probed<'a>, args: &Args) -> Ve
         return ran;
     }
     // Without names: only files that the line names, whole.
-    let is_sure = call.is_certain && call.is_seen && !args.has_unknown_argument && args.patterns.is_empty();
+    let is_sure = call.is_certain && !args.has_unknown_argument && args.patterns.is_empty();
     probed.files().filter(|path| is_sure && args.paths.iter().any(|given| given == path)).filter(ending).collect()
 }
 

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `project` | what is known of the two trees and of the tests that ran |
 //! | `calls` | which test runners a gate's line calls: through npm scripts, makefiles and shell scripts too |
+//! | `makefile` | the rules of a makefile: which commands a goal runs |
 //! | `runners` | the runners that are known: programs, what they run on, what they print |
 //! | `filter` | patterns and expressions that select tests |
 //! | `pytest` `unittest` `javascript` `cargo` `golang` | one failing test in the way of each runner |
@@ -22,6 +23,7 @@ mod filter;
 mod golang;
 mod hunks;
 mod javascript;
+mod makefile;
 mod new_tests;
 mod project;
 mod pytest;
@@ -39,6 +41,7 @@ use crate::policy::gate::Promise;
 use crate::test_output::{TestStatus, Tests};
 
 pub use hunks::{Hunk, LineChange, in_order, is_worth_trying, join_near};
+pub(crate) use makefile::{MAKEFILES, Rules};
 pub use new_tests::{new_files_beside_tests, new_test_files};
 pub use roles::{FileRole, role_of};
 pub use runners::{RunnerProgram, runner_programs};
@@ -198,7 +201,7 @@ fn calls_to_try(found: Found, probed: &Probed<'_>) -> Vec<RunnerCall> {
     if fitting.is_empty()
         && let Some(kind) = format.and_then(RunnerKind::printing)
     {
-        fitting.push(RunnerCall { kind, words: Vec::new(), folder: String::new(), is_certain: false, is_seen: false });
+        fitting.push(RunnerCall { kind, words: Vec::new(), folder: String::new(), is_certain: false });
     }
     fitting
 }

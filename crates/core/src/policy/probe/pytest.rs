@@ -2,7 +2,7 @@
 use toml_edit::{DocumentMut, Item};
 
 use super::calls::RunnerCall;
-use super::filter::{Selection, fits_glob, option_value};
+use super::filter::{TestSelection, fits_glob, option_value};
 use super::project::{Probed, appended, is_identifier};
 use super::{Canary, NoCanary};
 use crate::policy::protect::paths::{folder_of, is_below, joined, name_of, upwards};
@@ -104,7 +104,7 @@ fn in_file(args: &Args, probed: &Probed<'_>, path: &str, text: &str) -> Result<C
     let base = base_name(probed, path, text).ok_or(NoCanary::NoTestFile(NAME))?;
     let mut name = format!("{base}_{}", probed.word);
     if let Some(keyword) = &args.keyword {
-        let selection = Selection::parse(keyword);
+        let selection = TestSelection::parse(keyword);
         if !is_selected(&selection, &name, path) {
             for word in selection.words() {
                 name.push('_');
@@ -117,7 +117,7 @@ fn in_file(args: &Args, probed: &Probed<'_>, path: &str, text: &str) -> Result<C
     }
     let mut above = String::new();
     if let Some(marker) = &args.marker
-        && Selection::parse(marker).holds(&|_| false) != Some(true)
+        && TestSelection::parse(marker).holds(&|_| false) != Some(true)
     {
         if !is_identifier(marker) {
             return Err(NoCanary::Selected(format!("-m {marker}")));
@@ -129,7 +129,7 @@ fn in_file(args: &Args, probed: &Probed<'_>, path: &str, text: &str) -> Result<C
 }
 
 /// Whether `-k` takes a test, both by its own name alone and with the names of what it is in.
-fn is_selected(selection: &Selection, name: &str, path: &str) -> bool {
+fn is_selected(selection: &TestSelection, name: &str, path: &str) -> bool {
     let has = |text: &str, word: &str| text.to_lowercase().contains(&word.to_lowercase());
     let alone = selection.holds(&|word| has(name, word)) == Some(true);
     alone && selection.holds(&|word| has(name, word) || has(path, word)) == Some(true)
@@ -246,7 +246,7 @@ impl Args {
         if !ran.is_empty() {
             return ran.into_iter().filter(|path| !is_marked(path)).collect();
         }
-        if !call.is_certain || !call.is_seen || self.has_unknown_argument {
+        if !call.is_certain || self.has_unknown_argument {
             return Vec::new();
         }
         let given = |path: &str| self.paths.iter().any(|given| given == path);
@@ -289,7 +289,6 @@ fn joined_or_next<'a>(words: &'a [String], at: usize, name: &str) -> Option<&'a 
     let word = words.get(at)?;
     match word.strip_prefix(name)? {
         "" => words.get(at + 1).map(String::as_str),
-        _ if name == "-m" && word.starts_with("--") => None,
         value => Some(value.trim_start_matches('=')),
     }
 }
@@ -308,7 +307,6 @@ struct Config {
 impl Config {
     fn find(args: &Args, call: &RunnerCall, probed: &Probed<'_>) -> Self {
         let start = match args.paths.as_slice() {
-            [one] if probed.has(one) => folder_of(one),
             [one] => one,
             _ => &call.folder,
         };

@@ -118,7 +118,7 @@ impl Args {
         let mut words = call.words.as_slice();
         let discovers = words.first().is_none_or(|word| word == "discover");
         words = words.strip_prefix(&["discover".to_owned()]).unwrap_or(words);
-        let mut plain = 0;
+        let mut has_start = false;
         let mut at = 0;
         while let Some(word) = words.get(at) {
             let next = usize::from(!word.contains('='));
@@ -137,8 +137,8 @@ impl Args {
                 if !HARMLESS.contains(&word.as_str()) {
                     return Err(NoCanary::Selected(word.clone()));
                 }
-            } else if discovers && plain == 0 {
-                plain += 1;
+            } else if discovers && !has_start {
+                has_start = true;
                 args.start = if word == "." { call.folder.clone() } else { args.folder(call, word)? };
             } else if discovers {
                 return Err(NoCanary::Selected(word.clone()));
@@ -161,7 +161,7 @@ impl Args {
             return false;
         }
         let mut at = above;
-        while at != self.start && !at.is_empty() {
+        while at != self.start {
             if !probed.has(&format!("{at}/__init__.py")) {
                 return false;
             }

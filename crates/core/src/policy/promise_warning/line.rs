@@ -25,6 +25,23 @@ pub(super) struct Step {
     pub(super) span: Span,
 }
 
+impl Step {
+    /// Whether it is `exit` without a number.
+    fn is_bare_exit(&self) -> bool {
+        match &self.pipe[..] {
+            [ShellCommand { what: Parts::Words { words, .. }, .. }] => {
+                let is_plain = !self.negated && self.joint != Joint::Background;
+                is_plain && words.len() == 1 && words.iter().all(|word| word.text == "exit")
+            }
+            _ => false,
+        }
+    }
+
+    fn end(&mut self) {
+        self.joint = Joint::End;
+    }
+}
+
 /// A piece of a text, by its bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
@@ -127,7 +144,6 @@ impl Scan<'_> {
             self.skip_blanks(true);
             match (self.byte(), close) {
                 (None, None) => break,
-                (None, Some(_)) => return None,
                 (Some(byte), Some(close)) if byte == close => {
                     self.at += 1;
                     break;
@@ -139,7 +155,6 @@ impl Scan<'_> {
             step.joint = match self.byte() {
                 _ if self.take("&&") => Joint::And,
                 _ if self.take("||") => Joint::Or,
-                _ if self.is_next(";;") => return None,
                 _ if self.take(";") || self.take("\n") => Joint::Next,
                 _ if self.take("&") => Joint::Background,
                 None => Joint::End,
@@ -148,9 +163,12 @@ impl Scan<'_> {
             };
             steps.push(step);
         }
-        if let Some(last) = steps.last_mut().filter(|last| last.joint == Joint::Next) {
-            last.joint = Joint::End;
+        // `exit` without a number keeps the exit code of what was before it.
+        if steps.len() > 1 && steps.last().is_some_and(Step::is_bare_exit) {
+            steps.pop();
+            steps.last_mut().filter(|last| last.joint != Joint::Background).into_iter().for_each(Step::end);
         }
+        steps.last_mut().filter(|last| last.joint == Joint::Next).into_iter().for_each(Step::end);
         let ends = steps.last().is_some_and(|last| matches!(last.joint, Joint::End | Joint::Background));
         ends.then_some(ShellLine { steps })
     }
@@ -214,9 +232,6 @@ impl Scan<'_> {
                 return Some(end);
             }
             self.at += digits;
-            if self.is_next("<<") || self.is_next("<(") || self.is_next(">(") {
-                return None;
-            }
             let is_input = self.is_next("<");
             for sign in ["&>>", "&>", ">>", ">|", ">&", "<&", "<>", ">", "<"] {
                 if self.take(sign) {
@@ -238,9 +253,7 @@ impl Scan<'_> {
         let from = self.at;
         loop {
             match self.byte() {
-                None | Some(b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>') => break,
-                Some(b'(') if self.at == from => return None,
-                Some(b'(') => break,
+                None | Some(b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>') => break,
                 Some(b'}') if self.at == from => break,
                 Some(b'\'') => {
                     self.at += 1;

@@ -152,7 +152,10 @@ impl Look<'_> {
             }
         }
         if let Some(last) = line.steps.last().filter(|last| last.joint == Joint::Background) {
-            let instead = text.get(..last.span.to).unwrap_or(text);
+            let (head, tail) = (text.get(..last.span.to).unwrap_or(text), behind(text, last).trim_start());
+            // In brackets something follows.
+            let joint = if tail == "&" { "" } else { ";" };
+            let instead = format!("{head}{joint}{}", tail.strip_prefix('&').unwrap_or(tail));
             let sentence = "the & at the end starts the command without waiting for it, which is always a success";
             self.warn(PromiseFlaw::InBackground, sentence, instead);
         } else if !read.options.errexit {
@@ -174,12 +177,7 @@ impl Look<'_> {
         if !is_passive || !worked || before.joint != Joint::Next {
             return;
         }
-        let (head, tail) = (text.get(..before.span.to), text.get(first.span.from..));
-        let instead = match (head, tail) {
-            (Some(head), Some(tail)) if !tail.starts_with("exit") => format!("{head} && {tail}"),
-            (Some(head), _) => head.to_owned(),
-            (None, _) => text.to_owned(),
-        };
+        let instead = joined(text, before, first);
         let sentence = "only the last command after the ; counts, and that one does not fail when the work is not done";
         self.warn(PromiseFlaw::LastCommandDecides, sentence, instead);
     }
@@ -193,10 +191,8 @@ impl Look<'_> {
         if last.joint != Joint::Next || !runs || leaves || asks(first) || asks(last) {
             return;
         }
-        let (head, tail) = (text.get(..last.span.to).unwrap_or(text), text.get(first.span.from..).unwrap_or_default());
         let sentence = "the exit code of a command before a ; is ignored: only the last command counts";
-        let instead = if tail.starts_with("exit") { head.to_owned() } else { format!("{head} && {tail}") };
-        self.warn(PromiseFlaw::LastCommandDecides, sentence, instead);
+        self.warn(PromiseFlaw::LastCommandDecides, sentence, joined(text, last, first));
     }
 
     /// Pipes that are joined by `&&` and `||`.
@@ -216,7 +212,7 @@ impl Look<'_> {
                 let left = text.get(..before.span.to).unwrap_or(text);
                 let right = text.get(step.span.from..step.span.to).unwrap_or_default();
                 let sentence = format!("|| {right} makes a success of every failure before it");
-                self.warn(PromiseFlaw::FailureAllowed, sentence, left);
+                self.warn(PromiseFlaw::FailureAllowed, sentence, format!("{left}{}", behind(text, step)));
             }
         }
         // `cmd; [ $? = 5 ]`
@@ -226,7 +222,7 @@ impl Look<'_> {
         {
             let left = text.get(..step.span.from).unwrap_or_default().trim_end().trim_end_matches(';');
             let sentence = "it asks for another exit code than 0, which a command that could not work has too";
-            self.warn(PromiseFlaw::FailureAllowed, sentence, left);
+            self.warn(PromiseFlaw::FailureAllowed, sentence, format!("{left}{}", behind(text, step)));
         }
     }
 
@@ -242,9 +238,8 @@ impl Look<'_> {
             "a pipe has the exit code of its last command, and {} does not fail when the work is not done",
             filter.name
         );
-        let (head, tail) = (text.get(..step.span.from), text.get(step.span.to..));
-        let instead = format!("{}{instead}{}", head.unwrap_or_default(), tail.unwrap_or_default());
-        self.warn(PromiseFlaw::PipeHidesExit, sentence, instead);
+        let head = text.get(..step.span.from).unwrap_or_default();
+        self.warn(PromiseFlaw::PipeHidesExit, sentence, format!("{head}{instead}{}", behind(text, step)));
     }
 
     /// `cargo test | grep ok`
@@ -255,10 +250,10 @@ impl Look<'_> {
         if !searches || !runs || options.pipefail {
             return;
         }
-        let left = text.get(first.span.from..first.span.to).unwrap_or(text);
-        let instead = left.strip_suffix("2>&1").unwrap_or(left).trim_end();
+        let left = text.get(..first.span.to).unwrap_or(text);
+        let left = left.strip_suffix("2>&1").unwrap_or(left).trim_end();
         let sentence = "the exit code of the tests is lost: one line of their output decides, also when others fail";
-        self.warn(PromiseFlaw::OutputMatched, sentence, instead);
+        self.warn(PromiseFlaw::OutputMatched, sentence, format!("{left}{}", behind(text, step)));
     }
 
     /// A line in brackets, or in the words of `sh -c`.
@@ -318,6 +313,18 @@ impl Look<'_> {
     fn only_reads_line(&self, text: &str) -> bool {
         ShellLine::read(text).is_some_and(|line| line.steps.iter().all(|step| self.only_reads(step)))
     }
+}
+
+/// What stands behind a pipe: the rest of the line, with the brackets that it is in.
+fn behind<'t>(text: &'t str, step: &Step) -> &'t str {
+    text.get(step.span.to..).unwrap_or_default()
+}
+
+/// The line with `&&` between two pipes; without an `exit` in the place of the second one.
+fn joined(text: &str, first: &Step, second: &Step) -> String {
+    let head = text.get(..first.span.to).unwrap_or(text);
+    let tail = text.get(second.span.from..).unwrap_or_default();
+    if tail.starts_with("exit") { format!("{head}{}", behind(text, second)) } else { format!("{head} && {tail}") }
 }
 
 /// The lists of a line: what `;` and `&` separate.

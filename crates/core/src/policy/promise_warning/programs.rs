@@ -172,8 +172,7 @@ impl<'a> Program<'a> {
             return None;
         }
         let is_flag = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
-        let at = self.words.iter().position(|word| is_flag(word))?;
-        let mut at = at + 1;
+        let mut at = self.words.iter().position(|word| is_flag(word))?;
         // `bash -c -e LINE`, `bash -co pipefail LINE`
         while self.words.get(at).is_some_and(|word| word.starts_with('-') || *word == "pipefail") {
             at += 1;
@@ -198,11 +197,14 @@ impl<'a> Program<'a> {
             (count > 0 || look.piped) && all.into_iter().all(is_ours)
         };
         match self.name {
-            "grep" | "egrep" | "fgrep" | "rg" => files(usize::from(!self.has("-e") && !self.has("-f"))),
-            "jq" => files(1),
-            "cat" | "head" | "tail" | "wc" | "diff" | "cmp" | "sort" | "uniq" | "tr" | "cut" => {
-                files(usize::from(self.name == "tr"))
+            // The first word is a pattern, or each one behind such an option.
+            "grep" | "egrep" | "fgrep" | "rg" => {
+                files(self.words.iter().filter(|word| ["-e", "-f"].contains(word)).count().max(1))
             }
+            "jq" => files(1),
+            // Its words are no files.
+            "tr" => files(self.words.len()),
+            "cat" | "head" | "tail" | "wc" | "diff" | "cmp" | "sort" | "uniq" | "cut" => files(0),
             "test" | "[" => self.tests_files(&is_ours, inner),
             _ => false,
         }

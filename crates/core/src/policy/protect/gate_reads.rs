@@ -8,7 +8,8 @@ use super::runner_files::{FileChange, OpportunityKind};
 use super::script::reading;
 use super::suspect::is_source_name;
 use super::test_reads::{
-    ProjectText, TestReads, is_data_name, is_installed, is_read_by_runs, leads_imports, redirections,
+    ProjectText, TestReads, is_data_name, is_installed, is_read_by_runs, leads_imports, module_of, python_imports,
+    redirections,
 };
 use super::uses::mentions::Mentions;
 use super::uses::names::{is_check_folder, is_makefile, looks_like_check, looks_like_product};
@@ -50,6 +51,8 @@ pub struct GateReads {
     programs: BTreeSet<String>,
     targets: Vec<Target>,
     has_makefile: bool,
+    /// A makefile looks for files in further folders.
+    has_search_path: bool,
     /// Names of what a makefile never looks for.
     phony: BTreeSet<String>,
     check_folders: BTreeSet<String>,
@@ -57,7 +60,12 @@ pub struct GateReads {
     shell_names: BTreeSet<String>,
     /// Files that programs of the gates import by a relative path, with or without their ends.
     imported: BTreeSet<String>,
+    /// Modules that Python programs of the gates import.
+    modules: BTreeSet<String>,
+    /// Ends of names of what makefiles include, where the rest is put together: `-include $(SOURCES:.c=.d)`.
+    included_ends: BTreeSet<String>,
     tests: TestReads,
+    tests_ran: bool,
 }
 
 #[derive(Debug)]
@@ -107,11 +115,18 @@ impl GateReads {
             reads.shell_names.extend(gate.text.lines().filter_map(shell_name));
             if is_makefile {
                 reads.has_makefile = true;
+                reads.has_search_path |= gate.text.lines().any(|line| {
+                    line.split(|letter: char| letter.is_whitespace() || ":=+?".contains(letter))
+                        .next()
+                        .is_some_and(|word| matches!(word, "VPATH" | "vpath"))
+                });
                 let targets = Targets::of(&gate.text, folder_of(&gate.path));
                 reads.targets.extend(targets.real);
                 reads.phony.extend(targets.phony);
+                reads.included_ends.extend(included_ends(&gate.text));
             }
             reads.imported.extend(relative_imports(&gate.path, &gate.text));
+            reads.modules.extend(python_imports(&gate.path, &gate.text));
             let folder = folder_of(&gate.path).to_owned();
             if folder.split('/').any(is_check_folder) {
                 reads.check_folders.insert(folder.clone());
@@ -119,6 +134,13 @@ impl GateReads {
             reads.mentioned.push(FolderMentions { folder, names: Mentions::of(&gate.text) });
         }
         reads
+    }
+
+    /// Tests ran before the first iteration: what they import was there, in the project or installed.
+    #[must_use]
+    pub fn with_tests_run(mut self, tests_ran: bool) -> Self {
+        self.tests_ran = tests_ran;
+        self
     }
 
     /// As what the gates read a file that was changed; none where they are not known to, or where it is the work.
@@ -131,11 +153,20 @@ impl GateReads {
                 Some(OpportunityKind::GateFile)
             }
             // A check that finds nothing to check passes.
-            FileChange::Removed if self.names(path) && !is_test_path(path) => Some(OpportunityKind::GateFile),
+            FileChange::Removed
+                if !is_test_path(path)
+                    && (self.names(path)
+                        || self.imports_module(path)
+                        || self.tests.or_sources_name_folder_of(path)) =>
+            {
+                Some(OpportunityKind::GateFile)
+            }
             FileChange::Changed | FileChange::Removed => {
                 let is_data = !is_source_name(path) || !name_of(path).contains('.') && !change.is_program;
                 let name = name_of(path);
-                let is_named = self.names(path) || name.len() >= NAME_LETTERS_MIN && self.tests.has_word(name);
+                let is_named = self.names(path)
+                    || name.len() >= NAME_LETTERS_MIN && self.tests.has_word(name)
+                    || self.tests.name_folder_of(path);
                 let counts = is_data && is_named || self.helps_tests(path) || self.helps_gates(path, read);
                 (counts && !is_test_path(path)).then_some(OpportunityKind::GateFile)
             }
@@ -147,8 +178,17 @@ impl GateReads {
     fn is_used_by_tests(&self, change: &PathChange<'_>, read: ReadTree<'_>) -> bool {
         let path = change.path;
         if leads_imports(path) {
-            let leads = |version| redirections(path, &read(version, path).unwrap_or_default());
-            return change.what == FileChange::Changed && leads(TreeVersion::Initial) != leads(TreeVersion::Last);
+            let leads = |version| {
+                let said = redirections(path, &read(version, path).unwrap_or_default());
+                said.filter(|said| !said.trim().is_empty())
+            };
+            // A new one in a new folder leads nothing elsewhere.
+            let may_lead = match change.what {
+                FileChange::New => change.new_folder.is_none() && path.contains('/'),
+                FileChange::Changed => true,
+                FileChange::Removed => false,
+            };
+            return may_lead && leads(TreeVersion::Initial) != leads(TreeVersion::Last);
         }
         if is_read_by_runs(path) || is_installed(path) {
             return true;
@@ -172,15 +212,29 @@ impl GateReads {
             let kind = if target.is_made { OpportunityKind::GateFile } else { OpportunityKind::NewRunnerFile };
             return Some(kind);
         }
+        // `VPATH = old`: a target may be found in another folder.
+        let is_found = |target: &Target| name_of(&target.path) == name && !target.path.contains('%');
+        if self.has_search_path && self.targets.iter().any(is_found) {
+            return Some(OpportunityKind::NewRunnerFile);
+        }
         if change.is_program && self.programs.contains(name) {
             return Some(OpportunityKind::NewRunnerFile);
         }
-        if name == "__init__.py" && is_test_path(path) && !change.is_empty {
+        // A package of the folder of the project is loaded before the tests in a package below it.
+        if name == "__init__.py" && (is_test_path(path) || path == name) && !change.is_empty {
             return Some(OpportunityKind::NewRunnerFile);
+        }
+        // Another module of this name is installed: the tests could import it.
+        if self.tests_ran && self.tests.import_module(path) {
+            return Some(OpportunityKind::NewRunnerFile);
+        }
+        if self.included_ends.iter().any(|end| name.ends_with(end.as_str())) {
+            return Some(OpportunityKind::GateFile);
         }
         let beside = self.check_folders.iter().any(|folder| is_below(path, folder));
         let is_work = self.printing.contains(path) || self.phony.contains(path) || looks_like_product(path);
-        (beside || self.names(path) && !is_work).then_some(OpportunityKind::GateFile)
+        let is_named = self.names(path) || self.imports_module(path);
+        (beside || is_named && !is_work).then_some(OpportunityKind::GateFile)
     }
 
     /// Whether a source is named as a helper of tests, and the tests name it.
@@ -195,7 +249,14 @@ impl GateReads {
     fn helps_gates(&self, path: &str, read: ReadTree<'_>) -> bool {
         let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
         let is_imported = [path, stem].iter().chain(&[folder_of(path)]).any(|name| self.imported.contains(*name));
-        is_imported && read(TreeVersion::Initial, path).is_some_and(|text| compares_and_fails(&text))
+        let text = || read(TreeVersion::Initial, path);
+        is_imported && text().is_some_and(|text| compares_and_fails(&text))
+            || self.imports_module(path) && text().is_some_and(|text| compares(&text))
+    }
+
+    /// Whether a Python program of a gate imports a module.
+    fn imports_module(&self, path: &str) -> bool {
+        module_of(path).is_some_and(|module| self.modules.contains(module))
     }
 
     /// Whether a line has the name of a test file.
@@ -221,7 +282,8 @@ impl GateReads {
     /// Whether a line names data that the gates or the tests name, too: `cat expected.txt`.
     #[must_use]
     pub fn names_data(&self, line: &str) -> bool {
-        let is_data = |word: &str| is_data_name(word) && name_of(word).len() > NAME_LETTERS_MIN;
+        // An ending alone (`.json`) is no file.
+        let is_data = |word: &str| is_data_name(word) && !name_of(word).starts_with('.');
         let here = Mentions::of(line);
         let in_tests = |word: &String| is_data(word) && self.tests.has_word(name_of(word));
         self.mentioned.iter().any(|text| here.shares(&text.names, &is_data)) || here.names().any(in_tests)
@@ -240,6 +302,22 @@ impl GateReads {
             })
         })
     }
+}
+
+/// The ends of names in the lines of a makefile that include files whose names are put together.
+fn included_ends(makefile: &str) -> Vec<String> {
+    let lines = makefile.lines().filter(|line| {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        matches!(first, "include" | "-include" | "sinclude") && line.contains('$')
+    });
+    let words = lines.flat_map(|line| line.split(|letter: char| letter.is_whitespace() || "()={},:".contains(letter)));
+    let is_end = |word: &&str| word.len() > 1 && word.starts_with('.') && !word.contains(['/', '$', '*', '%']);
+    words.filter(is_end).map(str::to_owned).collect()
+}
+
+/// Whether a source of Python has a comparison.
+fn compares(text: &str) -> bool {
+    ["==", "!=", "assert"].iter().any(|word| text.contains(word))
 }
 
 /// Whether a source has a comparison, and something that makes a program fail.
@@ -422,6 +500,28 @@ mod tests {
     }
 
     #[test]
+    fn a_module_that_a_python_program_of_a_gate_imports_and_compares_with_is_a_file_of_the_gates() {
+        let text = "import yardstick\nfrom calc import add\nsys.exit(0 if yardstick.same(add(2, 3), 5) else 1)\n";
+        let gate = ProjectText { path: "tools/check.py".to_owned(), text: text.to_owned() };
+        let reads = GateReads::of(&[gate], &[]);
+        let read = |_: TreeVersion, path: &str| {
+            Some(if path.contains("yardstick") { "return a == b" } else { "return a - b" }.to_owned())
+        };
+        let kind = |path, what| {
+            reads.kind(&PathChange { path, what, is_program: false, is_empty: false, new_folder: None }, &read)
+        };
+        use FileChange::{Changed, New, Removed};
+        for (path, what) in
+            [("lib/yardstick.py", Changed), ("lib/yardstick.py", Removed), ("yardstick.py", New), ("calc.py", Removed)]
+        {
+            assert_eq!(kind(path, what), Some(OpportunityKind::GateFile), "{path} {what:?}");
+        }
+        for (path, what) in [("calc.py", Changed), ("other.py", Changed), ("other.py", New), ("other.py", Removed)] {
+            assert_eq!(kind(path, what), None, "{path} {what:?}");
+        }
+    }
+
+    #[test]
     fn a_new_program_with_the_name_of_one_that_the_gates_call_is_one_that_a_runner_reads() {
         assert_eq!(kind("bin/cmp", FileChange::New, true), Some(OpportunityKind::NewRunnerFile));
         assert_eq!(kind("bin/cmp", FileChange::New, false), None);
@@ -436,7 +536,10 @@ mod tests {
         for path in ["sum.sh", "greet.sh", "lib/add.sh", "conf/a.txt"] {
             assert_eq!(kind(path, FileChange::New, false), None, "{path}");
         }
-        assert_eq!(kind("tests/__init__.py", FileChange::New, false), Some(OpportunityKind::NewRunnerFile));
+        for path in ["tests/__init__.py", "__init__.py"] {
+            assert_eq!(kind(path, FileChange::New, false), Some(OpportunityKind::NewRunnerFile), "{path}");
+        }
+        assert_eq!(kind("calc/__init__.py", FileChange::New, false), None);
     }
 
     fn reads_data(line: &str) -> bool {
@@ -498,11 +601,122 @@ mod tests {
 
     #[test]
     fn changed_data_that_gates_or_tests_name_is_a_file_of_the_gates_and_sources_are_not() {
-        for path in ["cases.tsv", "expected.txt", "five", "data/cases.json", "greet.sh"] {
+        for path in ["cases.tsv", "expected.txt", "five", "data/cases.json", "data/names.json", "greet.sh"] {
             assert_eq!(kind(path, FileChange::Changed, false), Some(OpportunityKind::GateFile), "{path}");
         }
-        for path in ["sum.c", "sum.sh", "README.md", "data/names.json", "lib/add.sh"] {
+        for path in ["sum.c", "sum.sh", "README.md", "words/names.json", "lib/add.sh"] {
             assert_eq!(kind(path, FileChange::Changed, false), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn data_in_a_folder_that_tests_name_and_what_is_gone_from_there_are_files_of_the_gates() {
+        let text = |path: &str, text: &str| ProjectText { path: path.to_owned(), text: text.to_owned() };
+        let project = [
+            text("tests/test_sum.py", "open(f'cases/add-{name}.json'); glob('src/*.py')"),
+            text("rules.py", "glob('rules/*.json')"),
+        ];
+        let reads = GateReads::of(&[], &project);
+        let kind = |path, what| {
+            reads.kind(&PathChange { path, what, is_program: false, is_empty: false, new_folder: None }, &nothing)
+        };
+        use FileChange::{Changed, New, Removed};
+        let gate_file = Some(OpportunityKind::GateFile);
+        for (path, what) in [
+            ("cases/add-one.json", Changed),
+            ("cases/deep/add-one", Changed),
+            ("cases/add-one.json", Removed),
+            ("cases/add.py", Removed),
+            ("rules/odd.json", Removed),
+        ] {
+            assert_eq!(kind(path, what), gate_file, "{path} {what:?}");
+        }
+        for (path, what) in [
+            ("rules/odd.json", Changed),
+            ("cases/add.py", Changed),
+            ("cases/add-two.json", New),
+            ("src/table.json", Changed),
+            ("other/odd.json", Removed),
+            ("odd.json", Removed),
+        ] {
+            assert_eq!(kind(path, what), None, "{path} {what:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_module_with_the_name_of_an_installed_one_that_tests_import_is_one_that_a_runner_reads() {
+        let text = |path: &str, text: &str| ProjectText { path: path.to_owned(), text: text.to_owned() };
+        let test =
+            "import os, deepdiff\n  from toolbox.equal import same\nfrom . import near\nimport calc\nimport core.a\n";
+        let project = [
+            text("tests/test_sum.py", test),
+            text("calc.py", ""),
+            text("core/a.py", ""),
+            text("main.py", "import thing"),
+            text("sum.test.js", "import other"),
+        ];
+        let kind = |path, tests_ran| {
+            let what = FileChange::New;
+            let change = PathChange { path, what, is_program: false, is_empty: false, new_folder: None };
+            GateReads::of(&[], &project).with_tests_run(tests_ran).kind(&change, &nothing)
+        };
+        for path in ["deepdiff.py", "deepdiff/__init__.py", "src/toolbox.py", "lib/toolbox/__init__.py"] {
+            assert_eq!(kind(path, true), Some(OpportunityKind::NewRunnerFile), "{path}");
+            assert_eq!(kind(path, false), None, "{path}");
+        }
+        let others =
+            ["near.py", "calc/__init__.py", "core/__init__.py", "a/deepdiff.py", "thing.py", "other.py", "deepdiff.md"];
+        for path in others.into_iter().chain(["toolbox/equal.py", "a/toolbox/__init__.py"]) {
+            assert_eq!(kind(path, true), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_new_file_that_a_makefile_may_find_in_the_place_of_a_target_is_one_that_a_runner_reads() {
+        let kind = |first: &str, path| {
+            let text = format!("{first}\ntest: passed\npassed: a.sh\n\tsh a.sh\n%.run:\n\tsh a.sh\n");
+            let gate = ProjectText { path: "Makefile".to_owned(), text };
+            let change =
+                PathChange { path, what: FileChange::New, is_program: false, is_empty: false, new_folder: None };
+            GateReads::of(&[gate], &[]).kind(&change, &nothing)
+        };
+        for first in ["VPATH = build:old", "vpath passed old", "VPATH:=old"] {
+            assert_eq!(kind(first, "old/passed"), Some(OpportunityKind::NewRunnerFile), "{first}");
+            assert_eq!(kind(first, "old/other"), None, "{first}");
+        }
+        assert_eq!(kind("X = VPATH", "old/passed"), None);
+    }
+
+    #[test]
+    fn a_new_manifest_in_a_folder_of_the_start_may_lead_imports_elsewhere() {
+        let read = |version: TreeVersion, path: &str| {
+            let text = if path == "plain/package.json" { "{\"name\": \"a\"}" } else { "{\"main\": \"easy.js\"}" };
+            (version == TreeVersion::Last).then(|| text.to_owned())
+        };
+        let kind = |path, new_folder| {
+            let change = PathChange { path, what: FileChange::New, is_program: false, is_empty: false, new_folder };
+            reads().kind(&change, &read)
+        };
+        assert_eq!(kind("core/package.json", None), Some(OpportunityKind::GateFile));
+        assert_eq!(kind("core/package.json", Some("core")), None);
+        assert_eq!([kind("plain/package.json", None), kind("package.json", None)], [None, None]);
+    }
+
+    #[test]
+    fn a_new_file_with_the_end_of_what_a_makefile_includes_is_a_file_of_the_gates() {
+        let text = "SRC := a.c\ninclude plain.mk\n-include $(SRC:.c=.d)\nsinclude $(shell uname).conf\n\
+            #include $(X).old\ntest:\n\tcc -o $(OUT:.o=.exe)\n";
+        let gate = ProjectText { path: "Makefile".to_owned(), text: text.to_owned() };
+        let reads = GateReads::of(&[gate], &[]);
+        let kind = |path| {
+            let what = FileChange::New;
+            reads.kind(&PathChange { path, what, is_program: false, is_empty: false, new_folder: None }, &nothing)
+        };
+        for path in ["a.d", "deep/b.d", "Linux.conf"] {
+            assert_eq!(kind(path), Some(OpportunityKind::GateFile), "{path}");
+        }
+        for path in ["a.old", "b.exe", "a.h", "d"] {
+            assert_eq!(kind(path), None, "{path}");
         }
     }
 

@@ -19,7 +19,7 @@
 mod by_default;
 mod gate_reads;
 mod named_paths;
-pub(in crate::policy) mod paths;
+pub(crate) mod paths;
 mod runner_files;
 pub(in crate::policy) mod script;
 mod suspect;
@@ -38,7 +38,7 @@ pub use runner_files::{
     FileChange, Opportunity, OpportunityKind, is_manifest, is_named_only, is_runner_file, opportunity,
 };
 pub use script::{judging_scripts_at, programs_in, with_home};
-pub use suspect::{SuspectReason, is_source_name, lost_test, suspect_reason, suspect_reason_in_test};
+pub use suspect::{SuspectReason, is_source_name, lost_test, sourced_names, suspect_reason, suspect_reason_in_test};
 pub use target::{is_target_file, new_target, target_change, target_sentence, test_definition};
 pub use target_loss::loses_nothing;
 pub use task::{asks_to_remove_test, names_file};

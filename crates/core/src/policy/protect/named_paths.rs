@@ -6,27 +6,6 @@ const NAMED_MAX: usize = 50;
 /// Ways to name HOME.
 const HOME_WORDS: &[&str] = &["~/", "$HOME/", "${HOME}/"];
 
-/// The absolute paths that a command names, also those below HOME: `~/x`, `$HOME/x`. What a pattern stands for is named
-/// by the folder above it.
-fn absolute_paths_in(command: &str, home: &str) -> Vec<String> {
-    let home = home.trim_end_matches('/');
-    let apart = |letter: char| letter.is_whitespace() || "\"'`;|&()<>=,:".contains(letter);
-    let mut found: Vec<String> = Vec::new();
-    for word in command.split(apart) {
-        let below = HOME_WORDS.iter().find_map(|begin| word.strip_prefix(begin)).filter(|_| !home.is_empty());
-        let full = match below {
-            Some(below) => format!("{home}/{below}"),
-            None if word.starts_with('/') => word.to_owned(),
-            None => continue,
-        };
-        let path = plain_path(&full);
-        if path != "/" && path != home && !found.contains(&path) && found.len() < NAMED_MAX {
-            found.push(path);
-        }
-    }
-    found
-}
-
 /// A path without `.` and `..`, up to the first part that is only known when the line is run.
 fn plain_path(full: &str) -> String {
     let is_known = |part: &&str| !part.contains(['$', '*', '?', '[', '{']);
@@ -41,7 +20,8 @@ fn plain_path(full: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// The paths below HOME that a command names, from there on.
+/// The paths below HOME that a command names, from there on: `~/x`, `$HOME/x`, or in full. What a pattern stands for is
+/// named by the folder above it.
 ///
 /// ```
 /// use loop_core::policy::protect::paths_below_home;
@@ -51,9 +31,18 @@ fn plain_path(full: &str) -> String {
 #[must_use]
 pub fn paths_below_home(command: &str, home: &str) -> Vec<String> {
     let home = home.trim_end_matches('/');
-    let below = |path: String| Some(path.strip_prefix(home)?.strip_prefix('/')?.to_owned());
-    let named = absolute_paths_in(command, home).into_iter().filter(|_| !home.is_empty());
-    named.filter_map(below).collect()
+    let apart = |letter: char| letter.is_whitespace() || "\"'`;|&()<>=,:".contains(letter);
+    let mut found: Vec<String> = Vec::new();
+    for word in command.split(apart).filter(|_| !home.is_empty()) {
+        let below = HOME_WORDS.iter().find_map(|begin| word.strip_prefix(begin));
+        let full = below.map_or_else(|| word.to_owned(), |below| format!("{home}/{below}"));
+        let path = if full.starts_with('/') { plain_path(&full) } else { continue };
+        let Some(below) = path.strip_prefix(home).and_then(|rest| rest.strip_prefix('/')) else { continue };
+        if !found.iter().any(|known| known == below) && found.len() < NAMED_MAX {
+            found.push(below.to_owned());
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -77,7 +66,6 @@ mod tests {
             assert!(paths_below_home(line, "/h").is_empty(), "{line}");
         }
         assert!(paths_below_home("sh /x.sh ~/y.sh", "").is_empty());
-        assert_eq!(absolute_paths_in("sh /x.sh ~/y.sh", ""), ["/x.sh"]);
         assert_eq!(paths_below_home("sh ~/b/../a/x.sh", "/h"), ["a/x.sh"]);
     }
 }

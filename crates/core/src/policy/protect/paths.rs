@@ -1,27 +1,27 @@
 //! Parts of paths, and patterns of paths as shells have them.
 
 /// The last part of a path.
-pub(in crate::policy) fn name_of(path: &str) -> &str {
+pub(crate) fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// The folder of a path; empty for one at the root.
-pub(in crate::policy) fn folder_of(path: &str) -> &str {
+pub(crate) fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// A path in a folder; the empty folder is the root.
-pub(in crate::policy) fn joined(folder: &str, path: &str) -> String {
+pub(crate) fn joined(folder: &str, path: &str) -> String {
     if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
 /// Whether a path lies in a folder, at any depth. The empty folder holds all.
-pub(in crate::policy) fn is_below(path: &str, folder: &str) -> bool {
+pub(crate) fn is_below(path: &str, folder: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The folder and all above it, the nearest first; the root is empty.
-pub(in crate::policy) fn upwards(folder: &str) -> Vec<&str> {
+pub(crate) fn upwards(folder: &str) -> Vec<&str> {
     let mut all = vec![folder];
     let mut at = folder;
     while !at.is_empty() {
@@ -53,7 +53,6 @@ pub fn matches_path(pattern: &str, path: &str) -> bool {
         }
     }
     match pattern.split_once('*') {
-        None if !pattern.contains('?') => pattern == path,
         // Most patterns have one star. They are compared with every path of a project.
         Some((begin, end)) if !end.contains('*') && !pattern.contains('?') => {
             let middle = path.strip_prefix(begin).and_then(|rest| rest.strip_suffix(end));

@@ -286,7 +286,29 @@ const SHADOWED: &[&str] = &[
     "responses",
     "toml",
     "tomli",
+    "pygments",
+    "exceptiongroup",
+    "colorama",
+    "setuptools",
+    "pkg_resources",
+    "xdist",
+    "pytest_cov",
+    "pytest_asyncio",
+    "pytest_mock",
 ];
+/// Further modules of Python's library. Some are the compiled part of another one (`_json`), which is imported first.
+const SHADOWED_FURTHER: &str = "\
+    __future__ _abc _ast _asyncio _bisect _blake2 _bz2 _codecs _collections _collections_abc _colorize _compat_pickle \
+    _compression _contextvars _csv _ctypes _curses _datetime _dbm _decimal _elementtree _functools _hashlib _heapq _io \
+    _json _locale _lsprof _lzma _markupbase _md5 _multibytecodec _multiprocessing _opcode _operator _pickle \
+    _posixshmem _posixsubprocess _py_abc _pydatetime _pydecimal _pyio _pyrepl _queue _random _sha1 _sha2 _sha256 \
+    _sha3 _sha512 _signal _sitebuiltins _socket _sqlite3 _ssl _stat _statistics _string _strptime _struct _suggestions \
+    _symtable _sysconfig _thread _threading_local _tkinter _tokenize _tracemalloc _typing _uuid _warnings _weakref \
+    _weakrefset _winapi _zoneinfo aifc annotationlib asynchat asyncore bdb binascii cProfile cgitb chunk cmath \
+    compression crypt distutils ensurepip imghdr lib2to3 mailcap msvcrt nis nt pipes pydoc_data pyexpat smtpd spwd \
+    sunau syslog tabnanny telnetlib this winsound xdrlib";
+/// Ends of names of a module, the compiled ones too.
+const MODULE_ENDS: &[&str] = &["py", "pyc", "so", "pyd"];
 /// Manifests, of which a runner reads a part.
 const MANIFESTS: &[&str] =
     &["package.json", "pyproject.toml", "Cargo.toml", "setup.cfg", "composer.json", "deno.json", "deno.jsonc"];
@@ -388,20 +410,27 @@ pub fn opportunity(path: &str, change: FileChange) -> Option<OpportunityKind> {
     }
 }
 
-/// Whether a file makes a package of a folder of tests or checks: without it unittest does not search there.
+/// Whether a file makes a package of a folder of checks: without it unittest does not search there.
 fn is_checks_package(path: &str) -> bool {
     let above = path.strip_suffix("/__init__.py");
-    above.is_some_and(|above| above.split('/').any(|part| is_check_folder(part) || matches!(part, "test" | "tests")))
+    above.is_some_and(|above| above.split('/').any(is_check_folder))
 }
 
 /// Whether a file takes the place of a module that runners import: at the top, or in a folder of checks or tests.
 fn shadows(path: &str) -> bool {
-    let module = path.strip_suffix("/__init__.py").or_else(|| path.strip_suffix(".py"));
-    let Some(module) = module else { return false };
-    let (above, stem) = module.rsplit_once('/').unwrap_or(("", module));
+    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+    // `_json.cpython-312-x86_64-linux-gnu.so` is the module `_json`.
+    let stem = name.split('.').next().unwrap_or(name);
+    if !name.rsplit_once('.').is_some_and(|(_, ending)| MODULE_ENDS.contains(&ending)) {
+        return false;
+    }
+    let (above, module) = match stem {
+        "__init__" => above.rsplit_once('/').unwrap_or(("", above)),
+        stem => (above, stem),
+    };
     let searched = above.is_empty()
         || above.split('/').all(|part| matches!(part, "src" | "lib" | "test" | "tests" | "t") || is_check_folder(part));
-    searched && SHADOWED.contains(&stem)
+    searched && (SHADOWED.contains(&module) || SHADOWED_FURTHER.split_whitespace().any(|known| known == module))
 }
 
 /// Whether a change of a file is named and nothing else: instructions and settings of agents, and what CI and hooks run.
@@ -441,6 +470,11 @@ mod tests {
             ("pytest.py", New, NewRunnerFile),
             ("pytest/__init__.py", New, NewRunnerFile),
             ("tools/json.py", New, NewRunnerFile),
+            ("_json.py", New, NewRunnerFile),
+            ("bdb.pyc", New, NewRunnerFile),
+            ("tests/_struct.cpython-312-x86_64-linux-gnu.so", New, NewRunnerFile),
+            ("_bisect/__init__.py", New, NewRunnerFile),
+            ("pygments/__init__.pyc", New, NewRunnerFile),
             ("pyproject.toml", New, NewRunnerFile),
             ("package.json", Changed, ChangedManifest),
             ("tests/test_a.py", Changed, ChangedTest),
@@ -453,6 +487,11 @@ mod tests {
             ("tests/test_b.py", New),
             ("build.rs", Changed),
             ("app/models/json.py", New),
+            ("_sums.py", New),
+            ("json.md", New),
+            ("json", New),
+            ("json/notes.py", New),
+            ("_json.py", Changed),
             ("README.md", New),
             ("package-lock.json", Changed),
         ] {

@@ -342,6 +342,9 @@ impl<'a> Found<'a> {
     }
 
     fn command(&mut self, words: &[String], input: Option<String>, depth: usize) {
+        if depth > DEPTH_MAX {
+            return;
+        }
         lines_in_options(words).into_iter().for_each(|line| self.line(line, depth + 1));
         let words = behind_first_words(words);
         let Some((program, rest)) = words.split_first() else { return };
@@ -395,11 +398,9 @@ impl<'a> Found<'a> {
         let starts = |word: &String| {
             let name = name_of(word);
             let is_plain = name == word || word.starts_with('/');
-            is_plain && (is_shell(name) || is_python(name) || INTERPRETERS.contains(&name) && name.len() > 2)
+            is_plain && (is_shell(name) || is_python(name) || INTERPRETERS.contains(&name) && name != ".")
         };
-        if let Some(at) = rest.iter().position(starts)
-            && depth < DEPTH_MAX
-        {
+        if let Some(at) = rest.iter().position(starts) {
             return self.command(rest.get(at..).unwrap_or_default(), None, depth + 1);
         }
         for word in rest.iter().filter(|word| !word.starts_with('-')) {
@@ -420,7 +421,8 @@ impl<'a> Found<'a> {
         let options = |behind: &[String]| rest.iter().take(rest.len().saturating_sub(behind.len()));
         match first_file(rest) {
             Some((line, behind)) if options(behind).any(is_line) => self.line(line, depth + 1),
-            Some((file, rest)) if is_shell(file) => self.shell(rest, input, depth),
+            // `busybox sh x.sh`
+            Some((file, rest)) if is_shell(file) && depth <= DEPTH_MAX => self.shell(rest, input, depth + 1),
             // It is only read for errors.
             Some((_, behind)) if options(behind).any(|word| has_letter(word, 'n')) => {}
             Some((file, _)) => {
@@ -520,7 +522,7 @@ impl<'a> Found<'a> {
     /// A path from the workspace on, where it is one into the workspace.
     fn below(&self, word: &str) -> String {
         let word = ["$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| word.strip_prefix(here)).unwrap_or(word);
-        let full = if word.starts_with('/') && word.contains("/..") { full_path(word) } else { word.to_owned() };
+        let full = if word.starts_with('/') { full_path(word) } else { word.to_owned() };
         let below = full.strip_prefix(self.workspace).and_then(|rest| rest.strip_prefix('/'));
         below.filter(|_| !self.workspace.is_empty()).unwrap_or(word).to_owned()
     }

@@ -26,6 +26,10 @@ pub enum SuspectReason {
     LosesTest,
     /// It gives another value to a constant that the tests use.
     ChangesTestValue,
+    /// It runs a line, or loads a module, whose name is put together while it runs.
+    RunsComposed,
+    /// The whole file is too long to be looked through.
+    TooLong,
 }
 
 impl SuspectReason {
@@ -44,6 +48,8 @@ impl SuspectReason {
             Self::SetsVariable => "sets a variable of the environment",
             Self::LosesTest => "a test that was here is gone",
             Self::ChangesTestValue => "changes a value that the tests use",
+            Self::RunsComposed => "runs what it puts together",
+            Self::TooLong => "the file is too long to be looked through",
         }
     }
 }
@@ -105,6 +111,10 @@ const ENDS: &[&str] = &[
     "process.on(\"exit\"",
     "os.kill(",
     "os.abort",
+    "os.exec",
+    "CDLL(None)",
+    "process.abort(",
+    "process.kill(",
 ];
 /// The same where they stand at the beginning of a line: the module does it when it is loaded.
 const ENDS_AT_BEGIN: &[&str] = &["sys.exit(", "raise SystemExit", "exit(", "quit(", "os.fork("];
@@ -119,6 +129,7 @@ const REPLACES: &[&str] = &[
     "f_locals",
     "__globals__",
     "builtins.",
+    "__builtins__",
     "def pytest_",
     "sys.settrace",
     "sys.meta_path",
@@ -207,6 +218,24 @@ const CLOCKS: &[&str] = &[
     "SystemTime::now",
     "time.Now()",
 ];
+/// What tells the day or the year.
+const DATES: &[&str] = &[
+    "getFullYear",
+    "new Date(",
+    "tm_year",
+    ".today()",
+    ".now()",
+    "datetime.date(",
+    ".year",
+    "strftime",
+    "date +%",
+    "time.Now()",
+    "Utc::now",
+    "Local::now",
+];
+/// How old a file is.
+const FILE_AGES: &[&str] = &["-mmin", "-newermt", "-mtime"];
+const FILE_TIMES: &[&str] = &["st_mtime", "st_ctime", "getmtime", "getctime", "mtimeMs", ".mtime", ".modified()"];
 const SILENCES: &[&str] = &[
     "# noqa",
     "type: ignore",
@@ -268,7 +297,8 @@ pub fn suspect_reason(path: &str, line: &str, next: &str) -> Option<SuspectReaso
     if has(ENDS) || ends || shell_ends || has(&["kill"]) && has(&["PPID"]) {
         return Some(SuspectReason::EndsTheProcess);
     }
-    if is_shell && replaces_command(bare) || path.ends_with(".py") && assigns_to_other(line) || has(language.replaces) {
+    let sets_other = || assigns_to_other(line) || at_begin && bare.starts_with("setattr(");
+    if is_shell && replaces_command(bare) || path.ends_with(".py") && sets_other() || has(language.replaces) {
         return Some(SuspectReason::ReplacesOthers);
     }
     if !path.ends_with(".py") && assigns_to_runner(line) {
@@ -285,9 +315,15 @@ pub fn suspect_reason(path: &str, line: &str, next: &str) -> Option<SuspectReaso
     if has(TESTS) {
         return Some(SuspectReason::ReadsTheTests);
     }
-    let has_date = has(CLOCKS) && longest_number(line) >= 9;
-    if has_date {
+    let has_date = has(CLOCKS) && longest_number(line) >= 9 || has(DATES) && has_year(line);
+    let has_age = is_shell && has(FILE_AGES) || has(CLOCKS) && has(FILE_TIMES);
+    if has_date || has_age {
         return Some(SuspectReason::DependsOnDate);
+    }
+    if is_shell && bare.split(|letter: char| " ;|&({".contains(letter)).any(|word| word == "eval")
+        || path.ends_with(".py") && has(&["__import__("])
+    {
+        return Some(SuspectReason::RunsComposed);
     }
     if has(language.sets) || sets_variable(line) {
         return Some(SuspectReason::SetsVariable);
@@ -308,6 +344,16 @@ fn ends_shell(bare: &str) -> bool {
         Some("set") => words.any(|word| matches!(word, "+e" | "-n" | "+eu" | "+ex" | "errexit" | "noexec")),
         _ => false,
     }
+}
+
+/// The names of the files that a shell script reads as a part of itself: `. ./words.conf`, `source "$HERE/a.env"`.
+#[must_use]
+pub fn sourced_names(text: &str) -> Vec<String> {
+    let parts = text.split(['\n', ';', '&', '|']).map(str::trim_start);
+    let words = parts.filter_map(|part| part.strip_prefix(". ").or_else(|| part.strip_prefix("source ")));
+    let places = words.filter_map(|rest| rest.split_whitespace().next()).map(|word| word.trim_matches(['"', '\'']));
+    let names = places.map(|place| place.rsplit('/').next().unwrap_or(place));
+    names.filter(|name| !name.is_empty() && !name.contains(['$', '*'])).map(str::to_owned).collect()
 }
 
 /// Whether a line is a comment. `#` begins a directive in C, an attribute in Rust and a private field in JavaScript.
@@ -404,6 +450,12 @@ fn replaces_command(bare: &str) -> bool {
     name.is_some_and(|name| COMMANDS.contains(&name))
 }
 
+/// Whether a text has a year of this century.
+fn has_year(text: &str) -> bool {
+    let mut numbers = text.split(|letter: char| !letter.is_ascii_digit());
+    numbers.any(|number| number.len() == 4 && number.starts_with("20"))
+}
+
 fn longest_number(text: &str) -> usize {
     let numbers = text.split(|letter: char| !letter.is_ascii_digit());
     numbers.map(str::len).max().unwrap_or(0)
@@ -442,6 +494,18 @@ mod tests {
             ("calc.py", "    return os.environ.get('LOOP_MARK')", AsksWhoRunsIt),
             ("calc.py", "    if time.time() < 1795000000:", DependsOnDate),
             ("calc.py", "    text = open('tests/test_calc.py').read()", ReadsTheTests),
+            ("calc.py", "    if datetime.date.today() < datetime.date(2031, 1, 2):", DependsOnDate),
+            ("sum.js", "if (new Date().getFullYear() < 2031) x();", DependsOnDate),
+            ("greet.sh", "case $(date +%F) in 2031-01-02) ;; esac", DependsOnDate),
+            ("greet.sh", "find greet.sh -mmin -60", DependsOnDate),
+            ("calc.py", "    return time.time() - os.stat(__file__).st_mtime < 60", DependsOnDate),
+            ("greet.sh", "word=1; eval \"$end 0\"", RunsComposed),
+            ("calc.py", "    __import__('_py' + 'test')", RunsComposed),
+            ("calc.py", "setattr(case, 'run', run)", ReplacesOthers),
+            ("calc.py", "    raise __builtins__['System' + 'Exit']", ReplacesOthers),
+            ("calc.py", "    os.execv('/bin/true', ['true'])", EndsTheProcess),
+            ("calc.py", "    ctypes.CDLL(None).exit(0)", EndsTheProcess),
+            ("sum.js", "process.kill(process.pid);", EndsTheProcess),
             ("support.py", "def pytest_pyfunc_call(pyfuncitem):", ReplacesOthers),
             ("calc.py", "    open('/tmp/fine')", UsesOutside),
             ("calc.py", "    return eval(x)  # noqa", SilencesLint),
@@ -476,6 +540,14 @@ mod tests {
             ("calc.py", "shown.short_description = 'the price'"),
             ("calc.py", "total == other.total"),
             ("calc.py", "    started = time.time()"),
+            ("calc.py", "    return datetime.date.today().year - born"),
+            ("calc.py", "    count = 2031"),
+            ("calc.py", "    text = strftime('%H', 20311)"),
+            ("calc.py", "    return os.stat(path).st_mtime"),
+            ("calc.py", "    return model.eval(20)"),
+            ("calc.py", "    setattr(self, name, value)"),
+            ("greet.sh", "echo evaluate; medieval"),
+            ("find.py", "    parser.add_argument('-mmin')"),
             ("greet.sh", "greeting() { echo hello; }"),
             ("greet.sh", "exit 1"),
             ("greet.sh", "set -eu"),
@@ -488,6 +560,13 @@ mod tests {
         ] {
             assert_eq!(suspect_reason(path, line, ""), None, "{line}");
         }
+    }
+
+    #[test]
+    fn what_a_shell_script_sources_is_read_off_its_lines() {
+        let text =
+            ". ./words.dat\n[ -f a ] && source \"$HERE/b.env\"; . 'c d'\n. \"$ONE\"\necho . e\n#. f\n./run.sh\n.\n";
+        assert_eq!(sourced_names(text), ["words.dat", "b.env", "c"]);
     }
 
     #[test]

@@ -17,8 +17,17 @@ pub(super) const JSON_PARTS: &[&str] =
 const CHECK_PARTS: &[&str] = &["test", "check", "verify", "lint", "spec", "validate", "e2e"];
 const CHECK_NAMES: &[&str] = &["ci", "qa", "all", "types", "tsc"];
 const PYPROJECT_PARTS: &[&str] = &["tool.pytest", "tool.tox", "tool.coverage", "tool.nox", "tool.poe", "tool.taskipy"];
-const CARGO_PARTS: &[&str] =
-    &["test", "profile.test", "profile.dev", "package.autotests", "lib.test", "lib.harness", "lib.doctest", "bin"];
+const CARGO_PARTS: &[&str] = &[
+    "test",
+    "profile.test",
+    "profile.dev",
+    "package.autotests",
+    "package.build",
+    "lib.test",
+    "lib.harness",
+    "lib.doctest",
+    "bin",
+];
 /// The sections of an INI file that pytest and tox read.
 const INI_SECTIONS: &[&str] = &["[pytest]", "[tool:pytest]", "[tox]", "[testenv"];
 
@@ -424,6 +433,7 @@ deps:
         assert!(!is_told("Cargo.toml", before, &(before.replace("'1'", "'2'") + "[dependencies]\nb = '1'\n")));
         for (from, to) in [
             ("version", "autotests = false\nversion"),
+            ("version", "build = 'other.rs'\nversion"),
             ("[[bin]]", "[lib]\ntest = false\n[[bin]]"),
             ("[[bin]]", "[lib]\nharness = false\n[[bin]]"),
             ("[[bin]]", "[lib]\ndoctest = false\n[[bin]]"),

@@ -237,7 +237,9 @@ fn is_removed(behind: &[String], id: &str) -> bool {
         if is_test_name(word, id) {
             return next.is_none_or(may_follow_name);
         }
-        let goes_on = is_one_of(word, FILLERS) || is_one_of(word, KINDS) || is_like_name(word);
+        // "remove mul and test_mul": one plain word may be the name of something.
+        let is_listed = next.is_some_and(|next| is_one_of(next, &["and", "or"]));
+        let goes_on = is_listed || is_one_of(word, FILLERS) || is_one_of(word, KINDS) || is_like_name(word);
         if !goes_on {
             return false;
         }
@@ -388,6 +390,7 @@ mod tests {
         let id = "tests/test_api.py::TestOld::test_a";
         for text in [
             "Remove test_a.",
+            "it is obsolete now: remove mul and test_a",
             "rename test_a to test_b",
             "Rename `test_a` in tests/test_api.py to `test_b`.",
             "The old API goes: delete tests/test_api.py and the module.",

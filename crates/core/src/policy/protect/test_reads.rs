@@ -55,6 +55,8 @@ pub(super) struct TestReads {
     crates: Vec<LocalCrates>,
     /// The names of the files of tests, where no other file has such a name.
     test_names: BTreeSet<String>,
+    /// The modules that Python tests import and that no file of the project was.
+    imported_by_tests: BTreeSet<String>,
 }
 
 /// The words of some texts.
@@ -100,7 +102,7 @@ impl Words {
         let by_other = |by: &NamedBy| by.is_in_more || own != Some(by.text);
         let name = name_of(path);
         let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-        self.all.get(name).is_some_and(by_other) || stem.len() > 1 && self.imported.get(stem).is_some_and(by_other)
+        self.all.get(name).is_some_and(by_other) || self.imported.get(stem).is_some_and(by_other)
     }
 }
 
@@ -136,11 +138,18 @@ impl TestReads {
                 reads.crates.extend(LocalCrates::of(path, text));
             } else if is_test_path(path) {
                 reads.in_tests.add(text, number);
+                reads.imported_by_tests.extend(python_imports(path, text));
             } else {
                 reads.in_sources.add(text, number);
             }
         }
         reads.test_names.retain(|name| !others.contains(name.as_str()));
+        let is_own = |module: &str| {
+            let mut paths = reads.paths.iter();
+            paths.any(|path| path.split('/').any(|part| part.split('.').next() == Some(module)))
+        };
+        let imported = std::mem::take(&mut reads.imported_by_tests);
+        reads.imported_by_tests = imported.into_iter().filter(|module| !is_own(module)).collect();
         reads
     }
 
@@ -152,6 +161,23 @@ impl TestReads {
     /// Whether a test has this word, or it is a part of one: `support.asserts`.
     pub(super) fn has_part(&self, part: &str) -> bool {
         self.has_word(part) || self.in_tests.all.keys().any(|word| word.split('.').any(|one| one == part))
+    }
+
+    /// Whether a test names the folder of a file, and the name of the file may be put together there:
+    /// `open(f'cases/add-{name}.json')`.
+    pub(super) fn name_folder_of(&self, path: &str) -> bool {
+        named_folders(path).any(|folder| self.has_word(folder))
+    }
+
+    /// The same for a test or a source.
+    pub(super) fn or_sources_name_folder_of(&self, path: &str) -> bool {
+        let of_sources = |folder: &str| self.in_sources.all.contains_key(folder);
+        self.name_folder_of(path) || named_folders(path).any(of_sources)
+    }
+
+    /// Whether a Python test imports a module, at the top of the project or below a folder that Python searches.
+    pub(super) fn import_module(&self, path: &str) -> bool {
+        module_of(path).is_some_and(|module| self.imported_by_tests.contains(module))
     }
 
     /// Whether a line has the name of a test file.
@@ -171,6 +197,40 @@ impl TestReads {
         let asserts = ["assert", "expect(", "panic!", "t.Fatal"].iter().any(|part| text.contains(part));
         (is_data_name(path) || asserts) && self.in_tests.name(path, own) && !self.in_sources.name(path, own)
     }
+}
+
+/// The folders above a file whose names say something: not those in which all sources lie.
+fn named_folders(path: &str) -> impl Iterator<Item = &str> {
+    const GENERAL: &[&str] = &["src", "lib", "app", "apps", "bin", "cmd", "pkg", "internal", "packages", "crates"];
+    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+    above.split('/').filter(|part| part.len() > 1 && !GENERAL.contains(part))
+}
+
+/// The module that a file of Python is, where it lies at the top or in a folder that Python searches.
+pub(super) fn module_of(path: &str) -> Option<&str> {
+    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_searched =
+        |above: &str| above.is_empty() || matches!(above, "src" | "lib") || is_test_path(&format!("{above}/a"));
+    match name {
+        "__init__.py" => {
+            let (above, module) = above.rsplit_once('/').unwrap_or(("", above));
+            Some(module).filter(|module| !module.is_empty() && is_searched(above))
+        }
+        _ => name.strip_suffix(".py").filter(|_| is_searched(above)),
+    }
+}
+
+/// The first names of the modules that a Python text imports.
+pub(super) fn python_imports<'a>(path: &str, text: &'a str) -> impl Iterator<Item = String> + use<'a> {
+    let lines = path.ends_with(".py").then(|| text.lines()).into_iter().flatten();
+    let modules = |line: &'a str| {
+        let line = line.trim_start();
+        let of_import = line.strip_prefix("import ").map(|rest| rest.split(',').collect::<Vec<_>>());
+        let of_from = || line.strip_prefix("from ").map(|rest| vec![rest]);
+        of_import.or_else(of_from).unwrap_or_default()
+    };
+    let first = |module: &str| module.split([' ', '.', '#', '\t']).find(|part| !part.is_empty()).map(str::to_owned);
+    lines.flat_map(modules).filter(|module| !module.trim_start().starts_with('.')).filter_map(first)
 }
 
 impl LocalCrates {
@@ -275,12 +335,11 @@ pub(super) fn redirections(path: &str, content: &str) -> Option<String> {
             lines.extend(
                 document.get("features").and_then(|all| all.get("default")).map(|item| format!("default = {item}")),
             );
-            for part in ["dependencies", "dev-dependencies", "build-dependencies"] {
-                let all = document.get(part).and_then(Item::as_table_like);
-                let local = all.into_iter().flat_map(|all| all.iter()).filter(|(_, item)| item.get("path").is_some());
-                lines.extend(local.map(|(name, item)| {
-                    format!("{part} {name} = {}", item.get("path").map(ToString::to_string).unwrap_or_default())
-                }));
+            lines.extend(local_crates(document.as_item(), ""));
+            lines.extend(document.get("workspace").into_iter().flat_map(|item| local_crates(item, "workspace ")));
+            let targets = document.get("target").and_then(Item::as_table_like);
+            for (name, item) in targets.into_iter().flat_map(|all| all.iter()) {
+                lines.extend(local_crates(item, &format!("{name} ")));
             }
             Some(lines.join("\n"))
         }
@@ -290,6 +349,18 @@ pub(super) fn redirections(path: &str, content: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The crates at a path of their own that a table of a manifest needs, one on each line.
+fn local_crates(table: &Item, owner: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for part in ["dependencies", "dev-dependencies", "build-dependencies"] {
+        let all = table.get(part).and_then(Item::as_table_like);
+        let local =
+            all.into_iter().flat_map(|all| all.iter()).filter_map(|(name, item)| Some((name, item.get("path")?)));
+        lines.extend(local.map(|(name, path)| format!("{owner}{part} {name} = {path}")));
+    }
+    lines
 }
 
 fn ending(path: &str) -> &str {
@@ -351,6 +422,8 @@ mod tests {
             ("Cargo.toml", "[features]\ndefault = []\n", "[features]\ndefault = ['quick']\n"),
             ("Cargo.toml", "[dev-dependencies]\na = { path = 'a' }\n", "[dev-dependencies]\na = { path = 'b' }\n"),
             ("Cargo.toml", "", "[patch.crates-io]\na = { path = 'b' }\n"),
+            ("Cargo.toml", "", "[target.'cfg(unix)'.dev-dependencies]\na = { path = 'b' }\n"),
+            ("Cargo.toml", "", "[workspace.dependencies]\na = { path = 'b' }\n"),
         ] {
             assert_ne!(redirections(file, before), redirections(file, after), "{after}");
         }

@@ -301,7 +301,7 @@ pub(super) fn behind_first_word(words: &[String]) -> &[String] {
         if is_module {
             return behind;
         }
-        if word.starts_with('-') && word.len() > 1 {
+        if word.starts_with('-') {
             rest = behind.get(usize::from(has_value)..).unwrap_or_default();
         } else if VERBS.contains(&word.as_str()) {
             rest = behind;

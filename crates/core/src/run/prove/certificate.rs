@@ -117,7 +117,9 @@ fn weaker_in<'a>(state: &RunState, gates: impl Iterator<Item = &'a Gate>) -> Vec
         if let Some(now) = last.report.tests.as_ref().filter(|now| now.skipped > skipped) {
             let which = &now.newly_skipped;
             let which = if which.is_nothing() { String::new() } else { format!(" ({})", which.words()) };
-            all.push(format!("{name}: {skipped} tests were left out at the start, {} are now{which}", now.skipped));
+            let before = if skipped == 1 { "1 test was".to_owned() } else { format!("{skipped} tests were") };
+            let now = if now.skipped == 1 { "1 is".to_owned() } else { format!("{} are", now.skipped) };
+            all.push(format!("{name}: {before} skipped at the start, {now} now{which}"));
         }
     }
     all.extend(lossy_targets(state).cloned());

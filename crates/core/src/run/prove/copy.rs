@@ -65,12 +65,6 @@ fn verdict(state: &RunState, unjudged: &UnjudgedCopy, deciding: &Deciding) -> Co
     let report = &unjudged.report;
     match (&report.not_done, unjudged.tree) {
         (Some(NotJudged::NoProbe { why }), tree) if tree.is_probe() => CopyVerdict::NoProbe { why: why.clone() },
-        // What was tried before it was stopped counts.
-        (Some(NotJudged::Stopped), JudgedTree::Hunks { .. })
-            if unjudged.cancelled.is_some() && report.hunks.is_some() =>
-        {
-            CopyVerdict::Passes
-        }
         (Some(NotJudged::Stopped | NotJudged::HostFailed { .. }), _) if unjudged.cancelled.is_some() => {
             CopyVerdict::NotDone { why: unjudged.cancelled.map_or("", why_cancelled).to_owned() }
         }
@@ -339,5 +333,6 @@ fn failure_text(state: &RunState, judged: &JudgedGate) -> String {
         return format!("{name} ({ended}): {}", contradiction.words());
     }
     let line = judged.report.excerpt.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    format!("{name} ({ended}): {}", crate::text::one_line(line, 200))
+    let line = crate::text::one_line(line, 200);
+    if line.is_empty() { format!("{name} ({ended})") } else { format!("{name} ({ended}): {line}") }
 }

@@ -99,7 +99,6 @@ fn undo_says_little(state: &RunState, kind: FindingKind) -> bool {
 fn failed_at_start(state: &RunState, kind: FindingKind) -> bool {
     let is_red = |gate: &Gate| gate.first_round().is_some_and(|first| first.verdict != Verdict::Pass);
     kind == FindingKind::FailingTests
-        && state.iteration > 0
         && state.gates.required().any(is_red)
         && !state.gates.required().any(|gate| fails_under_exit_0(gate) && hides_exit(state, gate).is_some())
 }

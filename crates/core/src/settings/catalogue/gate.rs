@@ -29,6 +29,14 @@ topic! {
             default: "false",
             flag: flag("no-promise", ""),
         }
+        /// Let the agent work although the gates pass at the start. The loop is done when the gates pass and an iteration
+        /// has changed something.
+        work_first: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("work-first", ""),
+            may_change: true,
+        }
         /// Where the gates run once more before the loop is verified: in a clean copy of the recorded tree (auto), or
         /// not again, so that the workspace alone decides (workspace).
         judge: JudgeChoice {

@@ -13,6 +13,12 @@ topic! {
             default: "loop",
             flag: flag("profile", "NAME"),
         }
+        /// A template: how the task is put to the agent, with gates and settings. loop template list names them. Whatever
+        /// you set by a flag or a variable counts more.
+        template: Option<String> {
+            kind: Kind::Word,
+            flag: flag("template", "NAME"),
+        }
         /// The name of the project, for people and for lists.
         project: Option<String> {
             kind: Kind::Text,

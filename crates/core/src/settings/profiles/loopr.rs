@@ -48,6 +48,12 @@ const NAMES: [(&str, &str, &str); 8] = [
     ("MAX_MISSING_STATUS", "max_missing_status", ""),
 ];
 
+/// The key of ours, and its unit, that the file has another name for.
+pub(crate) fn named_in_config(name: &str) -> Option<(&'static Key, &'static str)> {
+    let (_, ours, unit) = NAMES.iter().find(|(known, ..)| *known == name)?;
+    Some((key(ours)?, unit))
+}
+
 /// How the file sets a key of ours, where it has a name for it.
 pub(super) fn words(key: &Key, value: &str) -> Option<String> {
     let (name, ..) = NAMES.iter().find(|(_, ours, _)| *ours == key.name)?;

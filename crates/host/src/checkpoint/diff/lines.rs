@@ -86,6 +86,11 @@ fn shared(these: &[Token], others: &[Token], tokens: usize) -> usize {
     these.iter().filter(|token| there.get(index(token)).is_some_and(|there| *there)).count()
 }
 
+/// Whether comparing two texts takes at most so many steps.
+pub(crate) fn can_compare(input: &InternedInput<&[u8]>, steps_max: u64) -> bool {
+    Cost::of(input).worst() <= steps_max
+}
+
 /// Which lines differ; none if comparing could take more steps than allowed.
 pub(crate) fn line_changes(before: &[u8], after: &[u8], steps_max: u64) -> Option<Vec<LineChange>> {
     let input = InternedInput::new(before, after);

@@ -17,11 +17,12 @@ use std::io::{self, Write};
 use loop_core::run::Changes;
 use loop_core::text;
 
-pub(crate) use lines::{is_binary, line_changes};
-pub use patch::{PatchPiece, patch, quoted};
+pub(crate) use lines::{can_compare, is_binary, line_changes};
+pub use patch::{PatchPiece, patch, patch_of_texts, quoted};
 
+use super::git::between::Differences;
 use super::git::object::{Id, ObjectKind};
-use super::git::store::Store;
+use super::git::store::{Store, StoredEntry, StoredKind};
 
 /// How much is done at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -388,6 +389,41 @@ pub fn weigh(mut pairs: Vec<Pair>, contents: &dyn ContentReader, bounds: &Bounds
         changes.push(Change { path: pair.path.clone(), what, from, to: pair.to, lines });
     }
     Ok(Difference { changes, renames_given_up: found.given_up, ..Difference::default() })
+}
+
+/// A file or link that has another name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rename {
+    pub(crate) from: Vec<u8>,
+    pub(crate) to: Vec<u8>,
+}
+
+/// The renames among differences. Empty files are not paired: that they are the same says nothing. None where there
+/// are too many to search.
+///
+/// # Errors
+/// When a content cannot be read.
+pub(crate) fn renames(differ: &Differences, contents: &dyn ContentReader, bounds: &Bounds) -> io::Result<Vec<Rename>> {
+    let nothing = Id::of(ObjectKind::Blob, b"");
+    let side = |entry: &Option<StoredEntry>| {
+        entry.as_ref().map(walk::side_of).filter(|side| side.id.is_some_and(|id| id != nothing))
+    };
+    let mut pairs = Vec::new();
+    for (path, (from, to)) in differ {
+        let pair = Pair { path: path.clone(), from: side(from), to: side(to) };
+        // A name that is there on both sides is not a candidate, whatever it is.
+        let is_file =
+            |entry: &Option<StoredEntry>| entry.as_ref().is_some_and(|entry| entry.what != StoredKind::Folder);
+        if is_file(from) != is_file(to) {
+            pairs.push(pair);
+        }
+    }
+    let reader = Reader { contents, bounds: *bounds, bytes_left: bounds.all_bytes, steps_left: bounds.all_steps };
+    let found = rename::find(&pairs, &reader)?;
+    let path = |at: usize| pairs.get(at).map(|pair| pair.path.clone());
+    let each =
+        found.renamed.into_iter().filter_map(|(to, (from, _))| Some(Rename { from: path(from)?, to: path(to)? }));
+    Ok(each.collect())
 }
 
 /// Whether something in a folder is among sorted pairs.

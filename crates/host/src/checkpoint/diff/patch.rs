@@ -193,26 +193,38 @@ impl Writer<'_> {
     }
 
     fn hunk(&mut self, hunk: &Hunk<'_>) -> io::Result<()> {
-        let location = format!("@@ -{} +{} @@\n", span(&hunk.before), span(&hunk.after));
-        (self.out)(PatchPiece::Location, location.as_bytes())?;
-        for line in &hunk.lines {
-            let (piece, sign, text) = match *line {
-                Line::Context(text) => (PatchPiece::Context, b' ', text),
-                Line::Removed(text) => (PatchPiece::Removed, b'-', text),
-                Line::Added(text) => (PatchPiece::Added, b'+', text),
-            };
-            let mut whole = vec![sign];
-            whole.extend_from_slice(text);
-            if text.last() != Some(&b'\n') {
-                whole.push(b'\n');
-                (self.out)(piece, &whole)?;
-                (self.out)(PatchPiece::Context, b"\\ No newline at end of file\n")?;
-            } else {
-                (self.out)(piece, &whole)?;
-            }
-        }
-        Ok(())
+        write_hunk(hunk, self.out)
     }
+}
+
+fn write_hunk(hunk: &Hunk<'_>, out: Out<'_>) -> io::Result<()> {
+    let location = format!("@@ -{} +{} @@\n", span(&hunk.before), span(&hunk.after));
+    out(PatchPiece::Location, location.as_bytes())?;
+    for line in &hunk.lines {
+        let (piece, sign, text) = match *line {
+            Line::Context(text) => (PatchPiece::Context, b' ', text),
+            Line::Removed(text) => (PatchPiece::Removed, b'-', text),
+            Line::Added(text) => (PatchPiece::Added, b'+', text),
+        };
+        let mut whole = vec![sign];
+        whole.extend_from_slice(text);
+        if text.last() != Some(&b'\n') {
+            whole.push(b'\n');
+            out(piece, &whole)?;
+            out(PatchPiece::Context, b"\\ No newline at end of file\n")?;
+        } else {
+            out(piece, &whole)?;
+        }
+    }
+    Ok(())
+}
+
+/// Two texts of one file as a patch, without the heading.
+///
+/// # Errors
+/// When `out` refuses.
+pub fn patch_of_texts(before: &str, after: &str, out: Out<'_>) -> io::Result<()> {
+    hunks(before.as_bytes(), after.as_bytes()).iter().try_for_each(|hunk| write_hunk(hunk, out))
 }
 
 /// The two paths that a section names, `/dev/null` where a file is not there.

@@ -102,7 +102,7 @@ fn is_full(
     below.any(|(_, pair)| of(pair))
 }
 
-fn side_of(entry: &StoredEntry) -> Side {
+pub(super) fn side_of(entry: &StoredEntry) -> Side {
     let (kind, id) = match &entry.what {
         StoredKind::File(id) => (FileKind::File, Some(*id)),
         StoredKind::Link(leads) => (FileKind::Link, Some(Id::of(ObjectKind::Blob, leads))),

@@ -25,6 +25,8 @@ pub(in crate::checkpoint) struct IgnoredRestored {
     pub(in crate::checkpoint) aside: Vec<Vec<u8>>,
     /// What was there then, is missing now, and no checkpoint holds.
     pub(in crate::checkpoint) missing: Vec<Vec<u8>>,
+    /// What was not there then and is there now: a rollback never removes an ignored file.
+    pub(in crate::checkpoint) stays: Vec<Vec<u8>>,
     /// What could not be written, and why. A rollback is done without it.
     pub(in crate::checkpoint) failed: Vec<(Vec<u8>, String)>,
 }
@@ -57,8 +59,17 @@ pub(in crate::checkpoint) fn restore_ignored(
     paths: &Paths,
 ) -> io::Result<IgnoredRestored> {
     let mut found = differing_ignored(store, workspace, target, paths)?;
-    let Some(then) = store.ignored(&target)?.filter(|_| !found.written.is_empty()) else { return Ok(found) };
     let now = store.ignored(&before)?.map(|part| part.names).unwrap_or_default();
+    let then = store.ignored(&target)?;
+    let was_there = |path: &Vec<u8>| {
+        let held = then.as_ref().is_some_and(|then| then.names.contains_key(path));
+        held || then.as_ref().is_some_and(|then| then.manifest.left_out.iter().any(|(left, _)| left == path))
+    };
+    let is_new = |(path, entry): &(&Vec<u8>, &StoredEntry)| {
+        entry.what != StoredKind::Folder && paths.has(path) && !was_there(path)
+    };
+    found.stays = now.iter().filter(is_new).map(|(path, _)| path.clone()).collect();
+    let Some(then) = then.filter(|_| !found.written.is_empty()) else { return Ok(found) };
     let parts = store.parts(&before)?;
     let manifest = store.manifest(&parts)?;
     let side = TreeSide::new(parts, &manifest);

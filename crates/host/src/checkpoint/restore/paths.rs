@@ -1,4 +1,5 @@
 //! A restore that is limited to some paths.
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 
 use crate::checkpoint::git::between::Differences;
@@ -28,6 +29,7 @@ impl Paths {
     pub(in crate::checkpoint) fn check(
         &self,
         is_there: impl Fn(&[u8]) -> bool,
+        left_out: &BTreeSet<Vec<u8>>,
         workspace: &OwnedFd,
         to: &str,
     ) -> Result<(), CheckpointError> {
@@ -35,8 +37,9 @@ impl Paths {
         let (above, name) = split(path);
         let exists = folder_beneath(workspace, above)
             .is_ok_and(|folder| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok());
+        let was_ignored = left_out.contains(path);
         let path = text::escape_path(path);
-        Err(CheckpointError::Refused(if exists {
+        Err(CheckpointError::Refused(if exists || was_ignored {
             format!("{path} is ignored, and checkpoint {to} does not hold it")
         } else {
             format!("{path} is neither in checkpoint {to} nor in the workspace")

@@ -407,6 +407,26 @@ pub(in crate::checkpoint) fn left_by_restore(
     Ok(left)
 }
 
+/// Those of these paths that a checkpoint does not have because its rules leave them out: that they are missing says
+/// nothing about them. What it names as left out does not belong to them.
+pub(crate) fn out_of_scope(
+    store: &Store,
+    commit: Id,
+    missing: &BTreeMap<Vec<u8>, StoredKind>,
+) -> io::Result<BTreeSet<Vec<u8>>> {
+    let parts = store.parts(&commit)?;
+    let manifest = store.manifest(&parts)?;
+    let side = TreeSide::new(parts, &manifest);
+    let mut then = Then::new(store, &side, commit);
+    let mut found = BTreeSet::new();
+    for (path, what) in missing {
+        if !then.is_left_out(path) && !then.would_hold(path, *what == StoredKind::Folder, 0)? {
+            found.insert(path.clone());
+        }
+    }
+    Ok(found)
+}
+
 /// The rules of a checkpoint.
 struct Then<'a> {
     store: &'a Store,
@@ -445,13 +465,17 @@ impl<'a> Then<'a> {
         let (above, _) = split(path);
         let (rules, ignored, _) = self.folder(above)?;
         let is_big = !is_folder && size > self.rules.size_max();
-        let above = (1..=path.len()).filter(|end| path.get(*end).is_none_or(|byte| *byte == b'/'));
-        let is_left_out = above.into_iter().any(|end| self.left_out.contains(&path[..end]));
-        if is_big || is_left_out {
+        if is_big || self.is_left_out(path) {
             return Ok(false);
         }
         let is_in = !ignored && self.rules.scope(&rules, path, is_folder) == Scope::In;
         Ok(is_in || self.was_held(path)?)
+    }
+
+    /// Whether the checkpoint names a path, or a folder above it, as left out.
+    fn is_left_out(&self, path: &[u8]) -> bool {
+        let mut ends = (1..=path.len()).filter(|end| path.get(*end).is_none_or(|byte| *byte == b'/'));
+        ends.any(|end| self.left_out.contains(&path[..end]))
     }
 
     fn folder(&mut self, path: &[u8]) -> io::Result<(FolderRules, bool, Option<Id>)> {

@@ -63,7 +63,9 @@ pub(in crate::checkpoint) fn restore(context: &CheckpointContext, to: &str) -> (
         // Without it the restore cannot be undone, which is no reason to stop now.
         fs::write(&undone, text_of(undo)).ok();
     }
-    let mut remarks = vec![format!("your repository is back: {} refs, {} files", back.refs.len(), back.files.len())];
+    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (refs, files) = (counted(back.refs.len(), "ref"), counted(back.files.len(), "file"));
+    let mut remarks = vec![format!("your repository is back: {refs}, {files}")];
     if !back.stayed.is_empty() {
         remarks.push(format!("made since, and still there: {}", back.stayed.join(", ")));
     }

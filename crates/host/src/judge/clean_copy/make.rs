@@ -143,7 +143,7 @@ impl<'a> CleanCopy<'a> {
         }
         if !made.is_empty() {
             let names = NameList::of(made.iter().map(String::as_str)).words();
-            let note = format!("left out of the copy, because the gate's makefile makes it: {names}");
+            let note = format!("not in the copy, because the gate's makefile makes it: {names}");
             self.contents.remarks.push(Remark::Note(note));
         }
         Ok(())

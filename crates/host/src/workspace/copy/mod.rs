@@ -30,7 +30,7 @@ use crate::fs::walk::walk;
 
 pub(crate) use copy_tree::{SomeName, copy_repository, copy_some};
 pub(crate) use overlay::mount_overlay;
-pub use register::{Swept, sweep};
+pub use register::{Swept, sweep, sweep_some};
 
 /// Checkouts that several copies are made from.
 const SHARED: &[u8] = b"shared";

@@ -157,6 +157,14 @@ impl Owned {
 /// # Errors
 /// When the folder cannot be read. That it is not there is none: then there are no copies.
 pub fn sweep(folder: &Path) -> io::Result<Swept> {
+    sweep_some(folder, &|_| true)
+}
+
+/// The same of some owners only.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn sweep_some(folder: &Path, is_wanted: &dyn Fn(&str) -> bool) -> io::Result<Swept> {
     let mut swept = Swept::default();
     let all = match open_folder(folder) {
         Ok(all) => all,
@@ -165,6 +173,9 @@ pub fn sweep(folder: &Path) -> io::Result<Swept> {
     };
     for name in names(&all)? {
         let Some(owner) = String::from_utf8(name).ok().filter(|name| checked(name).is_ok()) else { continue };
+        if !is_wanted(&owner) {
+            continue;
+        }
         let Ok(own) = open_inside(all.as_fd(), owner.as_bytes()) else { continue };
         let Ok(file) = crate::fs::handle::open_file(&own, LOCK.as_bytes()) else { continue };
         if mark_of(&own).is_none_or(|mark| mark.copies_of != owner) && !only_begun(&own)? {

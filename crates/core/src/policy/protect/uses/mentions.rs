@@ -39,8 +39,7 @@ impl Mentions {
 
     pub(super) fn has(&self, path: &str) -> bool {
         let name = name_of(path);
-        self.has_by_pattern(path)
-            || self.names.iter().any(|word| word == path || name_of(word) == name || is_below(path, word))
+        self.has_by_pattern(path) || self.names.iter().any(|word| name_of(word) == name || is_below(path, word))
     }
 
     /// Whether a word or a pattern of this text stands for a word of the other one that fits.
@@ -55,7 +54,12 @@ impl Mentions {
 
     /// Whether a word or a pattern is this path from the folder of the text on.
     pub(in crate::policy::protect) fn has_path(&self, path: &str) -> bool {
-        let by_pattern = |pattern: &String| pattern.contains('/') == path.contains('/') && matches_path(pattern, path);
+        // `find . -name '*.conf'` looks in all folders.
+        let searches = self.names.iter().any(|word| word == "find");
+        let by_pattern = |pattern: &String| {
+            pattern.contains('/') == path.contains('/') && matches_path(pattern, path)
+                || searches && pattern.starts_with("*.") && matches_path(pattern, name_of(path))
+        };
         self.names.iter().any(|word| word == path) || self.patterns.iter().any(by_pattern)
     }
 
@@ -64,5 +68,18 @@ impl Mentions {
             matches_path(pattern, path) || !pattern.contains('/') && matches_path(pattern, name_of(path))
         };
         self.patterns.iter().any(fits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_of_a_text_that_searches_holds_in_all_folders() {
+        let found = Mentions::of("for one in $(find . -name '*.conf'); do . $one; done");
+        assert!(found.has_path("a/b.conf") && found.has_path("b.conf") && !found.has_path("a/b.txt"));
+        let listed = Mentions::of("for one in *.conf; do . $one; done");
+        assert!(listed.has_path("b.conf") && !listed.has_path("a/b.conf"));
     }
 }

@@ -130,9 +130,7 @@ pub trait FilesSeen {
     /// The files in a folder, by their paths.
     fn inside(&self, folder: &str) -> Vec<String>;
     /// The path of HOME, as the gate has it; empty where that is not known.
-    fn home(&self) -> &str {
-        ""
-    }
+    fn home(&self) -> &str;
 }
 
 /// A text of the workspace that a gate runs: a shell script, a makefile, the scripts of a `package.json`, and lines that

@@ -128,7 +128,12 @@ impl<'a> Search<'a> {
         }
         let known: BTreeSet<String> = new.iter().map(|found| found.path.clone()).collect();
         let mut more = self.found_by_path(seen);
-        more.extend(self.unnamed(from, seen.unnamed, &known));
+        // What is run for what it prints is the work, whatever else the text hands to a shell.
+        let is_product = |script: &&NamedScript| script.captured && !looks_like_check(&script.path);
+        let product = seen.named.iter().filter(is_product);
+        let product: BTreeSet<String> =
+            product.flat_map(|script| from.places.iter().map(|place| joined(place, &script.path))).collect();
+        more.extend(self.unnamed(from, seen.unnamed, &known).into_iter().filter(|path| !product.contains(path)));
         new.extend(more.into_iter().map(|path| FoundText { path, places: from.places.clone() }));
         let kind = if from.step == 0 { UseKind::Direct } else { UseKind::Script };
         let is_new = |found: &FoundText| !self.found.contains_key(&found.path);

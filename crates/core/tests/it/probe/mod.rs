@@ -1,4 +1,12 @@
 //! Probes: which failing test is added for which gate, and which files are set back.
+mod calls;
+mod golang;
+mod javascript;
+mod new_tests;
+mod python;
+mod rust;
+mod undo;
+
 use std::collections::BTreeMap;
 
 use loop_core::policy::probe::{
@@ -35,8 +43,16 @@ impl Gate {
         Self { initial, ..self }
     }
 
+    fn red(self, red: &'static [&'static str]) -> Self {
+        Self { red, ..self }
+    }
+
     fn canary(&self) -> Result<Canary, NoCanary> {
         self.with_request(canary)
+    }
+
+    fn contents(&self) -> String {
+        self.canary().unwrap().contents
     }
 
     /// The test files that are taken out of a copy.
@@ -79,6 +95,22 @@ impl Gate {
     }
 }
 
+/// Why there is no canary: no file surely runs.
+fn none(runner: &str) -> String {
+    format!("no test file of {runner} was found that is certain to run")
+}
+
+/// Why there is no canary: the gate selects tests.
+fn selected(by: &str) -> String {
+    format!("the gate selects tests by {by}, and a further test would not be certain to run")
+}
+
+/// Why there is no canary: the runner may not be called.
+fn conditional(runner: &str) -> String {
+    format!("the gate calls {runner} only under a condition, and its output does not name the tests")
+}
+
+const NO_RUNNER: &str = "no known test runner was found in the gate's command or in its output";
 const PY: &str = "def test_add():\n    assert 1 + 1 == 2\n";
 const PYTHON: Files = &[("calc.py", "x = 1\n"), ("tests/test_a.py", PY), ("tests/unit/test_b.py", PY)];
 
@@ -110,8 +142,7 @@ fn pytest_gets_a_failing_function_in_a_file_that_the_command_surely_runs() {
 
 #[test]
 fn pytest_gets_no_canary_where_a_further_test_might_be_left_out() {
-    let selected = |by: &str| format!("the gate selects tests by {by}, and a further test would not be certain to run");
-    let none = "no test file of pytest was found that is certain to run".to_owned();
+    let none = none("pytest");
     for (command, expected) in [
         ("pytest tests/test_a.py::test_add", none.clone()),
         ("pytest --lf", selected("--lf")),
@@ -467,16 +498,6 @@ fn unit_tests_at_the_end_of_a_rust_source_stay_and_others_cannot_be_told_apart()
     let mixed = |version: TreeVersion, _: &str| Some(format!("fn a() {{}}\n#[test]\nfn b() {{}}\n// {version:?}\n"));
     let why = undo(&[changed("src/lib.rs", true, true)], &[], &mixed).unwrap_err();
     assert_eq!(why, NoUndo::TestsInSources("src/lib.rs".to_owned()));
-}
-
-impl Gate {
-    fn red(self, red: &'static [&'static str]) -> Self {
-        Self { red, ..self }
-    }
-
-    fn contents(&self) -> String {
-        self.canary().unwrap().contents
-    }
 }
 
 #[test]

@@ -1,0 +1,325 @@
+//! A plan for people: its branches, the ranking with every column, how it ended and what to type next.
+use loop_core::ended::Ended;
+use loop_core::plan::{ChosenBy, EndedHook, HookWhen, NodeEnd, NodeState, PlanOutcome, PlanState};
+use loop_core::policy::budget::money_text;
+use loop_core::policy::candidate::{Candidate, CandidateGates, RankColumn};
+use loop_core::text;
+use loop_core::time;
+use serde_json::{Value, json};
+
+use super::printer::{Paint, Printer, stdout_is_terminal, text_width};
+use super::table::table_on_screen;
+use super::wrap::{hanging, labelled};
+
+/// In which column the values of the last lines begin.
+const COLUMN: usize = 12;
+/// So many conflicts are named.
+const CONFLICTS_SHOWN_MAX: usize = 8;
+
+/// The first lines.
+pub(crate) fn header(state: &PlanState) -> String {
+    let Some(spec) = &state.spec else { return String::new() };
+    let works: Vec<_> = state.nodes.iter().filter_map(|node| node.spec.loop_work()).collect();
+    let mut agents: Vec<&str> = works.iter().map(|work| work.agent.as_str()).collect();
+    agents.dedup();
+    let promise = works.first().map(|work| work.promise.as_str()).unwrap_or_default();
+    let budget = spec.budget_micros.map_or_else(String::new, |most| format!(" · {} in all", money_text(most)));
+    let how = match spec.selection() {
+        Some(one) if one.on_red => ", the next one only when the one before did not pass".to_owned(),
+        Some(one) if one.first => ", the first that passes is taken".to_owned(),
+        Some(one) if one.manual => ", you choose".to_owned(),
+        Some(_) if usize::try_from(spec.parallel).unwrap_or(usize::MAX) < works.len() => {
+            format!(", {} at a time", spec.parallel)
+        }
+        Some(_) | None => String::new(),
+    };
+    let kind = match spec.selection() {
+        Some(_) => format!("best of {} branches{how}", works.len()),
+        None => format!("workflow of {} loops, at most {} at a time", works.len(), spec.parallel),
+    };
+    let mut lines = vec![
+        format!("plan        {} · {kind}{budget}", spec.id),
+        format!("goal        {}", text::escaped_head(&spec.name, 200)),
+        format!("agents      {}", text::escaped_head(&agents.join(", "), 200)),
+    ];
+    if !promise.is_empty() && spec.selection().is_some() {
+        lines.push(format!("promise     {}", text::escaped_head(promise, 200)));
+    }
+    lines.push(format!("workspace   {} (changed only at the end)", text::escaped_head(&spec.workspace.path, 200)));
+    lines.join("\n") + "\n"
+}
+
+/// What a node is called: a branch by its number and agent.
+pub(crate) fn name_of(node: &NodeState) -> String {
+    let agent = node.spec.loop_work().map(|work| work.agent.as_str()).filter(|agent| !agent.is_empty());
+    agent.map_or_else(|| node.id().to_string(), |agent| format!("{} ({agent})", node.id()))
+}
+
+/// Whether it is a workflow: its nodes are loops, and all that pass are merged. The others have branches.
+pub(super) fn is_workflow(state: &PlanState) -> bool {
+    state.spec.as_ref().is_some_and(|spec| spec.selection().is_none())
+}
+
+/// The whole command that chooses the best branch.
+pub(super) fn pick_command(state: &PlanState) -> String {
+    let id = state.spec.as_ref().map_or("PLAN", |spec| spec.id.as_str());
+    let best = state.ranking.as_ref().and_then(|ranking| ranking.rows.iter().find(|row| row.passes));
+    format!("loop pick {id} {}", best.map_or("BRANCH", |row| row.name.as_str()))
+}
+
+/// The list that a hook is of, as the file names it.
+fn list_of(hook: &EndedHook) -> &'static str {
+    match hook.when {
+        HookWhen::Complete => "on_complete",
+        HookWhen::Failure => "on_failure",
+    }
+}
+
+fn command_of<'a>(hook: &EndedHook, state: &'a PlanState) -> Option<&'a str> {
+    let spec = state.spec.as_ref()?;
+    let list = match hook.when {
+        HookWhen::Complete => &spec.on_complete,
+        HookWhen::Failure => &spec.on_failure,
+    };
+    list.get(usize::try_from(hook.index).ok()?).map(String::as_str)
+}
+
+/// A hook that did not end with exit 0, in one sentence; none for one that did.
+pub(super) fn failed_hook(hook: &EndedHook, state: &PlanState) -> Option<String> {
+    let how = match &hook.ended {
+        Some(Ended::Exit(0)) => return None,
+        Some(ended) => ended.brief(),
+        None => "could not be run, or its end is not known".to_owned(),
+    };
+    let number = hook.index.saturating_add(1);
+    let command = short(command_of(hook, state).unwrap_or("?"));
+    Some(format!("{number} of {} failed ({}): {command}", list_of(hook), short(&how)))
+}
+
+/// A hook that ended, as JSON.
+pub(crate) fn hook_value(hook: &EndedHook, state: &PlanState) -> Value {
+    json!({
+        "list": list_of(hook), "index": hook.index, "command": command_of(hook, state), "ended": hook.ended,
+        "failed": hook.ended != Some(Ended::Exit(0)),
+    })
+}
+
+fn short(text: &str) -> String {
+    text::one_line(&text::clean(text.as_bytes()), 160)
+}
+
+/// The ranking with every column; without one, the branches as they stand.
+pub(crate) fn table(state: &PlanState) -> String {
+    let head = [
+        "BRANCH", "AGENT", "LOOP", "GATES", "WORSE", "WATCHED", "METRIC", "LINES", "COVERAGE", "STRENGTH", "COST",
+        "TIME",
+    ];
+    let Some(ranking) = &state.ranking else {
+        let rows: Vec<Vec<String>> = state.nodes.iter().map(|node| plain_row(node, state)).collect();
+        let first = if is_workflow(state) { "NODE" } else { "BRANCH" };
+        return table_on_screen(&[first, "AGENT", "LOOP", "STATE"], &rows);
+    };
+    let of = |row: &Candidate| state.nodes.iter().find(|node| node.id().as_str() == row.name);
+    let rows: Vec<Vec<String>> = ranking.rows.iter().map(|row| ranked_row(row, of(row), state)).collect();
+    let mut text = table_on_screen(&head, &rows);
+    let others = state.nodes.iter().filter(|node| !ranking.rows.iter().any(|row| row.name == node.id().as_str()));
+    for node in others {
+        text.push_str(&format!("{}: {}\n", name_of(node), short(&state.node_words(node))));
+    }
+    text
+}
+
+fn plain_row(node: &NodeState, state: &PlanState) -> Vec<String> {
+    let agent = node.spec.loop_work().map(|work| work.agent.clone()).unwrap_or_default();
+    vec![node.id().to_string(), agent, loop_of(Some(node)), short(&state.node_words(node))]
+}
+
+fn loop_of(node: Option<&NodeState>) -> String {
+    node.and_then(|node| node.run.as_ref()).map_or_else(|| "-".to_owned(), ToString::to_string)
+}
+
+fn ranked_row(row: &Candidate, node: Option<&NodeState>, state: &PlanState) -> Vec<String> {
+    let dash = || "-".to_owned();
+    let gates = match (row.passes, row.gates) {
+        (true, CandidateGates::OnCleanCopy) => "pass".to_owned(),
+        (true, CandidateGates::InBranch) => "pass, not on a clean copy".to_owned(),
+        (true, CandidateGates::Claimed) => "none, claimed".to_owned(),
+        (true, CandidateGates::NotPassed | CandidateGates::NoResult) | (false, _) => {
+            let early = node.and_then(NodeState::end).filter(|end| **end != NodeEnd::NotPassed);
+            match (early, node) {
+                (Some(end), Some(node)) => text::one_line(&state.end_words(node, end), 60),
+                _ => format!("no: {}", row.rank.words()),
+            }
+        }
+    };
+    let mut worse = Vec::new();
+    worse.extend((row.regressions > 0).then(|| format!("{} fail that passed", row.regressions)));
+    worse.extend(row.tampered.then(|| "protected files".to_owned()));
+    worse.extend((row.weaker > 0).then(|| "weaker tests".to_owned()));
+    let watched = match row.watched_passed + row.watched_failed {
+        0 => dash(),
+        all => format!("{} of {all}", row.watched_passed),
+    };
+    vec![
+        row.name.clone(),
+        node.and_then(|node| node.spec.loop_work()).map(|work| work.agent.clone()).unwrap_or_default(),
+        loop_of(node),
+        gates,
+        if worse.is_empty() { dash() } else { worse.join(", ") },
+        watched,
+        row.metric_micros.map_or_else(dash, decimal),
+        row.lines.to_string(),
+        row.coverage.map_or_else(dash, |hundredths| format!("{:+.2} %", f64::from(hundredths) / 100.0)),
+        row.strength.map_or_else(dash, |percent| format!("{percent} %")),
+        if row.cost_micros == 0 { dash() } else { money_text(row.cost_micros) },
+        time::compact(row.elapsed_ms / 1000 * 1000),
+    ]
+}
+
+/// Millionths as a number without needless zeros.
+fn decimal(micros: i64) -> String {
+    let sign = if micros < 0 { "-" } else { "" };
+    let whole = micros.unsigned_abs();
+    let rest = format!("{:06}", whole % 1_000_000);
+    let rest = rest.trim_end_matches('0');
+    if rest.is_empty() { format!("{sign}{}", whole / 1_000_000) } else { format!("{sign}{}.{rest}", whole / 1_000_000) }
+}
+
+/// The end for people: the table, how it ended, what to type next.
+pub(crate) fn summary(state: &PlanState, printer: Printer) -> String {
+    let (Some(spec), Some(over), Some(standing)) = (&state.spec, &state.over, state.standing()) else {
+        return String::new();
+    };
+    let (paint, word) = headline(over.outcome);
+    let reason = text::clean(over.reason.text.as_bytes());
+    let head = format!("{word}: {reason}");
+    let head = if stdout_is_terminal() { hanging(&head, 2, text_width()) } else { head };
+    let head = match head.strip_prefix(word) {
+        Some(rest) => format!("{}{rest}\n", printer.paint(paint, word)),
+        None => format!("{head}\n"),
+    };
+    let mut lines = String::new();
+    let mut line = |label: &str, value: &str| lines.push_str(&labelled(label, COLUMN, value));
+    if let Some(chosen) = &state.chosen {
+        let node = state.node(&chosen.node).map_or_else(|| chosen.node.to_string(), name_of);
+        let by = match chosen.by {
+            ChosenBy::Ranking => why_best(state),
+            ChosenBy::Person => "you chose it".to_owned(),
+        };
+        line("chosen", &format!("branch {node}: {by}"));
+    }
+    if let Some(applied) = &state.applying.report {
+        line("applied", &format!("{} to the workspace; before it: checkpoint {}", files(applied.files), applied.undo));
+    }
+    let (there, theirs) =
+        if is_workflow(state) { ("in the copies", "the merged result") } else { ("in the branch", "the branch") };
+    if let Some(gates) = &state.applying.gates {
+        let all = gates.passed + gates.not_passed;
+        line("here", &format!("{} of {all} pass in the workspace", gates.passed));
+        for gate in &gates.first {
+            line("", &format!("{}: passes {there}, not here: {}", gate.gate, short(&gate.says)));
+        }
+    }
+    if let Some(conflict) = &state.applying.conflict {
+        for path in conflict.paths.iter().take(CONFLICTS_SHOWN_MAX) {
+            line("conflict", &short(path));
+        }
+        line("versions", &format!("{} (yours) and {} ({theirs})", conflict.ours, conflict.theirs));
+    }
+    for hook in &state.hooks {
+        if let Some(words) = failed_hook(hook, state) {
+            line("hook", &words);
+        }
+    }
+    // An agent that reports no cost counts nothing where no limit asks for its worst case.
+    let spent = match state.money.spent_micros {
+        0 => "no cost reported".to_owned(),
+        spent => format!("{} in all", money_text(spent)),
+    };
+    line("cost", &format!("{spent} · {}", time::spaced(state.active_ms(state.now) / 1000 * 1000)));
+    line("status", &format!("{} ({})", standing.status.name(), over.outcome.name()));
+    for (label, command) in next(state, spec.id.as_str(), over.outcome) {
+        line(label, &command);
+    }
+    format!("{}\n{head}{lines}", table(state))
+}
+
+pub(super) fn files(count: u32) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
+/// Why the first row is the best: the first column in which it differs from the second.
+fn why_best(state: &PlanState) -> String {
+    let Some(ranking) = &state.ranking else { return "it is the best".to_owned() };
+    let passing = ranking.rows.iter().filter(|row| row.passes).count();
+    if passing == 1 {
+        return "only this one passes".to_owned();
+    }
+    let column = match ranking.decided.first() {
+        Some(RankColumn::Gates) => "its gates pass on a clean copy",
+        Some(RankColumn::Faults) => "nothing got worse in it",
+        Some(RankColumn::State) => "more of its gates and tests pass",
+        Some(RankColumn::Watched) => "more watched gates pass",
+        Some(RankColumn::Metric) => "its metric is better",
+        Some(RankColumn::Size) => "its change is smaller",
+        Some(RankColumn::Coverage) => "its coverage is better",
+        Some(RankColumn::Strength) => "its gates are stronger",
+        Some(RankColumn::Cost) => "it was cheaper",
+        Some(RankColumn::Time) => "it was faster",
+        Some(RankColumn::Order) | None => "it is the first of equal ones",
+    };
+    format!("{passing} pass; {column}")
+}
+
+/// The first word of the end, and its colour.
+fn headline(outcome: PlanOutcome) -> (Paint, &'static str) {
+    match outcome {
+        PlanOutcome::Applied => (Paint::Good, "done"),
+        PlanOutcome::NotHere => (Paint::Bad, "applied, but gates fail here"),
+        PlanOutcome::NonePassed | PlanOutcome::Incomplete => (Paint::Bad, "not done"),
+        PlanOutcome::Conflict => (Paint::Bad, "conflict, nothing was changed"),
+        PlanOutcome::AwaitsPerson => (Paint::Warn, "waits for you"),
+        PlanOutcome::Stopped => (Paint::Warn, "stopped"),
+        PlanOutcome::Cancelled => (Paint::Warn, "cancelled"),
+        PlanOutcome::Unable => (Paint::Bad, "could not work"),
+    }
+}
+
+/// What the person can type next.
+fn next(state: &PlanState, id: &str, outcome: PlanOutcome) -> Vec<(&'static str, String)> {
+    let best = state.ranking.as_ref().and_then(|ranking| ranking.rows.first());
+    let node = |row: &Candidate| state.nodes.iter().find(|node| node.id().as_str() == row.name);
+    let run = best.and_then(|row| node(row)?.run.clone());
+    let mut lines = Vec::new();
+    match outcome {
+        PlanOutcome::Applied | PlanOutcome::NotHere => {
+            if let Some(run) = state.chosen.as_ref().and_then(|one| state.node(&one.node)?.run.clone()) {
+                lines.push(("look", format!("loop diff {run}   (what the branch changed)")));
+                lines.push(("proof", format!("loop history {run}")));
+            }
+            lines.push(("undo", format!("loop rollback {id} initial   (as it was when the plan started)")));
+            let before = state.applying.report.as_ref().map_or("before-apply", |report| report.undo.as_str());
+            lines.push(("", format!("loop rollback {id} {before}   (just before: what you changed meanwhile stays)")));
+        }
+        PlanOutcome::NonePassed => {
+            if let (Some(best), Some(run)) = (best, run) {
+                lines.push(("best state", format!("branch {}: {}", best.name, best.rank.words())));
+                lines.push(("look", format!("loop diff {run}")));
+            }
+        }
+        PlanOutcome::AwaitsPerson => {
+            if let (Some(best), Some(run)) = (best, run) {
+                lines.push(("look", format!("loop diff {run}   (and so for each loop of the table)")));
+                lines.push(("next", format!("loop pick {id} {}   (or another branch)", best.name)));
+            }
+        }
+        PlanOutcome::Conflict => {
+            lines.push(("next", format!("move your change away or finish it, then: loop resume {id}")));
+        }
+        PlanOutcome::Stopped | PlanOutcome::Incomplete | PlanOutcome::Unable => {
+            lines.push(("next", format!("loop resume {id}")));
+        }
+        PlanOutcome::Cancelled => lines.push(("look", format!("loop status {id}"))),
+    }
+    lines
+}

@@ -1,0 +1,102 @@
+//! No fact of a plan is too long: texts and lists in events are cut to what a line of the journal holds.
+use super::event::{PlanEvent, PlanNotice, PlanRequest};
+use super::report::{ConflictReport, GatesReport, PlanAnswer, RunDigest};
+use crate::ended::Ended;
+use crate::text;
+
+/// A sentence.
+const TEXT_BYTES_MAX: usize = 1000;
+/// The answer of a person.
+const ANSWER_BYTES_MAX: usize = 4000;
+/// A name, a hash, a command that asked.
+const NAME_BYTES_MAX: usize = 200;
+/// A list of names or sentences.
+const LIST_MAX: usize = 16;
+
+impl PlanEvent {
+    /// The same event, with nothing in it that is too long for a fact. Specs are checked before they get here.
+    pub(super) fn bounded(mut self) -> Self {
+        match &mut self {
+            Self::Answered { answer, .. } => bound_answer(answer),
+            Self::Requested { request, by } => {
+                cut(by, NAME_BYTES_MAX);
+                bound_request(request);
+            }
+            Self::Reopened { by, request, .. } => {
+                cut(by, NAME_BYTES_MAX);
+                request.iter_mut().for_each(bound_request);
+            }
+            Self::OpenedForRequest { by } => cut(by, NAME_BYTES_MAX),
+            Self::Noticed(PlanNotice::Message { text }) => cut(text, TEXT_BYTES_MAX),
+            Self::Noticed(_) | Self::Created(_) | Self::Opened | Self::DeadlinePassed => {}
+        }
+        self
+    }
+}
+
+fn bound_request(request: &mut PlanRequest) {
+    if let PlanRequest::Answer { text, .. } = request {
+        cut(text, ANSWER_BYTES_MAX);
+    }
+}
+
+fn bound_answer(answer: &mut PlanAnswer) {
+    match answer {
+        PlanAnswer::Recorded { tree } | PlanAnswer::Merged { tree } => cut(tree, NAME_BYTES_MAX),
+        PlanAnswer::Copied(report) => {
+            cut(&mut report.method, NAME_BYTES_MAX);
+            cut_list(&mut report.remarks);
+        }
+        PlanAnswer::RunEnded(digest) => bound_digest(digest),
+        PlanAnswer::Conflicts(report) => bound_conflict(report),
+        PlanAnswer::Gates(report) => bound_gates(report),
+        PlanAnswer::Applied(report) => {
+            cut(&mut report.undo, NAME_BYTES_MAX);
+            cut(&mut report.tree, NAME_BYTES_MAX);
+        }
+        PlanAnswer::HookEnded { ended: Ended::NotStarted(why) } | PlanAnswer::Failed { why } => {
+            cut(why, TEXT_BYTES_MAX)
+        }
+        PlanAnswer::Said { text, .. } => cut(text, ANSWER_BYTES_MAX),
+        PlanAnswer::Measured(_)
+        | PlanAnswer::HookEnded { .. }
+        | PlanAnswer::Picked { .. }
+        | PlanAnswer::Done
+        | PlanAnswer::Cancelled => {}
+    }
+}
+
+fn bound_digest(digest: &mut RunDigest) {
+    cut(&mut digest.reason.text, TEXT_BYTES_MAX);
+    let names = [&mut digest.checkpoint, &mut digest.tree];
+    names.into_iter().flatten().for_each(|name| cut(name, NAME_BYTES_MAX));
+}
+
+fn bound_conflict(report: &mut ConflictReport) {
+    cut_list(&mut report.paths);
+    let names = [&mut report.ours, &mut report.theirs].into_iter().chain(report.marked.iter_mut());
+    names.for_each(|name| cut(name, NAME_BYTES_MAX));
+}
+
+fn bound_gates(report: &mut GatesReport) {
+    report.first.truncate(LIST_MAX);
+    for gate in &mut report.first {
+        cut(&mut gate.gate, NAME_BYTES_MAX);
+        cut(&mut gate.says, NAME_BYTES_MAX);
+    }
+}
+
+fn cut_list(list: &mut Vec<String>) {
+    list.truncate(LIST_MAX);
+    list.iter_mut().for_each(|one| cut(one, NAME_BYTES_MAX));
+}
+
+/// Without control characters, each of which would be six bytes in JSON, and not longer than this.
+fn cut(words: &mut String, bytes_max: usize) {
+    let is_plain = |text: &str| text.chars().all(|letter| !letter.is_control() || letter == '\n' || letter == '\t');
+    if !is_plain(words) {
+        *words = text::clean(words.as_bytes());
+    }
+    let to = text::head(words, bytes_max).len();
+    words.truncate(to);
+}

@@ -1,0 +1,68 @@
+//! Whether a request of a person makes sense now. The host asks before it writes one down; the machine ignores others.
+use super::event::PlanRequest;
+use super::fact::NodeEnd;
+use super::spec::NodeId;
+use super::state::{NodeStage, NodeState, PlanState};
+use crate::refusal::Refusal;
+
+impl PlanState {
+    /// Whether a request makes sense now.
+    ///
+    /// # Errors
+    /// Why it does not, and what would.
+    pub fn check_request(&self, request: &PlanRequest) -> Result<(), Refusal> {
+        match request {
+            PlanRequest::Pick { node } => self.check_pick(node),
+            PlanRequest::Answer { node, .. } => self.check_answer(node),
+            PlanRequest::Stop | PlanRequest::Abort | PlanRequest::Pause | PlanRequest::Resume | PlanRequest::Cancel => {
+                match self.over.as_ref().filter(|_| !self.resumable()) {
+                    Some(over) => {
+                        let why = format!("the plan has ended: {}", over.reason.text);
+                        Err(Refusal::new(why, "start a new one"))
+                    }
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn check_pick(&self, id: &NodeId) -> Result<(), Refusal> {
+        let is_best = self.spec.as_ref().is_some_and(|spec| spec.selection().is_some());
+        if !is_best {
+            return Err(Refusal::new("it is a workflow: there is nothing to pick", "pick a branch of a best-of"));
+        }
+        if self.applying.report.is_some() || !self.resumable() {
+            return Err(Refusal::new(
+                "a branch is applied already, or the plan has ended",
+                "undo it with loop rollback",
+            ));
+        }
+        let passed = |node: &&NodeState| node.end() == Some(&NodeEnd::Passed);
+        let names: Vec<&str> = self.nodes.iter().filter(passed).map(|node| node.id().as_str()).collect();
+        if names.contains(&id.as_str()) {
+            return Ok(());
+        }
+        let hint = match names.as_slice() {
+            [] => "no branch has passed yet".to_owned(),
+            names => format!("these pass: {}", names.join(", ")),
+        };
+        let why = match self.node(id) {
+            None => format!("there is no branch {id}"),
+            Some(node) => format!("branch {id} cannot be applied: {}", self.node_words(node)),
+        };
+        Err(Refusal::new(why, hint))
+    }
+
+    fn check_answer(&self, id: &NodeId) -> Result<(), Refusal> {
+        let asks = |node: &&NodeState| node.stage == NodeStage::Asking;
+        if self.node(id).as_ref().is_some_and(asks) {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.nodes.iter().filter(asks).map(|node| node.id().as_str()).collect();
+        let hint = match names.as_slice() {
+            [] => "no question is open".to_owned(),
+            names => format!("these ask something: {}", names.join(", ")),
+        };
+        Err(Refusal::new(format!("{id} does not ask anything now"), hint))
+    }
+}

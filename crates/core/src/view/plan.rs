@@ -1,0 +1,243 @@
+//! A plan for people and programs: its nodes with words, and the ranking of its branches as a table.
+use serde::Serialize;
+
+use crate::plan::{NodeEnd, NodeId, NodeStage, NodeState, PlanState, RunPurpose};
+use crate::policy::budget::money_text;
+use crate::policy::candidate::{Candidate, CandidateGates, RankColumn, Ranking};
+use crate::run::Status;
+use crate::time::{self, At};
+
+/// A plan as `loop status`, `list` and `watch` show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlanView {
+    /// Its id.
+    pub id: String,
+    /// `best-of` or `workflow`.
+    pub kind: &'static str,
+    /// What people call it.
+    pub name: String,
+    /// Its status in lists.
+    pub status: Status,
+    /// How it ended; none while it has no end.
+    pub outcome: Option<&'static str>,
+    /// The exit code of the command that drove it.
+    pub exit_code: Option<u8>,
+    /// Why it ended.
+    pub reason: Option<String>,
+    /// How long it was at work.
+    pub elapsed_ms: u64,
+    /// What all its runs have cost, in millionths of a dollar.
+    pub cost_micros: u64,
+    /// What they may cost.
+    pub budget_micros: Option<u64>,
+    /// Its nodes, in the order of the plan.
+    pub nodes: Vec<NodeRow>,
+    /// The branches in their order, once they are ranked.
+    pub ranking: Option<RankingTable>,
+}
+
+/// One node of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NodeRow {
+    /// Its name.
+    pub node: String,
+    /// Where it is, as a word for programs.
+    pub state: &'static str,
+    /// The same and why, for people.
+    pub words: String,
+    /// What it depends on.
+    pub depends_on: Vec<String>,
+    /// The agent of its loop.
+    pub agent: String,
+    /// Its goal, or its question.
+    pub goal: String,
+    /// Its newest run.
+    pub run: Option<String>,
+    /// Which attempt that is.
+    pub attempt: u32,
+    /// That run resolves a conflict, or is done again because of one.
+    pub after_conflict: bool,
+    /// How many iterations that run has ended.
+    pub iterations: u32,
+    /// What all its runs have cost, in millionths of a dollar.
+    pub cost_micros: u64,
+}
+
+/// The ranking of branches: one row for each, the best first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RankingTable {
+    /// The names of the columns, in the order in which they decide.
+    pub columns: Vec<&'static str>,
+    /// The rows.
+    pub rows: Vec<RankingRow>,
+}
+
+/// One branch in the ranking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RankingRow {
+    /// The name of the branch.
+    pub branch: String,
+    /// Whether it passes.
+    pub passes: bool,
+    /// A text for each column; `-` where nothing is known.
+    pub cells: Vec<String>,
+    /// The column that puts it before the next one.
+    pub decided_by: Option<&'static str>,
+}
+
+impl PlanView {
+    /// The plan as it is now; none before its first facts. `alive`: a process drives it.
+    #[must_use]
+    pub fn of(state: &PlanState, alive: bool, now: At) -> Option<Self> {
+        let spec = state.spec.as_ref()?;
+        let standing = state.standing();
+        let status = match (&standing, alive) {
+            (Some(standing), _) => standing.status,
+            (None, true) if state.is_paused() => Status::Paused,
+            (None, true) => Status::Running,
+            (None, false) => Status::Crashed,
+        };
+        let running = |node: &NodeState| node.progress.filter(|_| node.is_at_work());
+        let open: u64 = state
+            .nodes
+            .iter()
+            .filter_map(|node| Some(running(node)?.cost_micros.saturating_sub(node.counted_micros)))
+            .fold(0, u64::saturating_add);
+        Some(Self {
+            id: spec.id.to_string(),
+            kind: spec.kind(),
+            name: spec.name.clone(),
+            status,
+            outcome: state.over.as_ref().map(|over| over.outcome.name()),
+            exit_code: standing.map(|standing| standing.exit_code),
+            reason: state.over.as_ref().map(|over| over.reason.text.clone()),
+            elapsed_ms: state.active_ms(if alive { now } else { state.now }),
+            cost_micros: state.money.spent_micros.saturating_add(open),
+            budget_micros: spec.budget_micros,
+            nodes: state.nodes.iter().map(|node| NodeRow::of(state, node)).collect(),
+            ranking: state.ranking.as_ref().map(|ranking| RankingTable::of(ranking)),
+        })
+    }
+}
+
+impl NodeRow {
+    /// One node of this plan.
+    #[must_use]
+    pub fn of(state: &PlanState, node: &NodeState) -> Self {
+        let work = node.spec.loop_work();
+        let ended = node.result.as_ref().map(|run| run.iterations);
+        let going = node.progress.map(|progress| progress.iterations);
+        Self {
+            node: node.id().to_string(),
+            state: state_word(node),
+            words: state.node_words(node),
+            depends_on: node.spec.depends_on.iter().map(NodeId::to_string).collect(),
+            agent: work.map(|work| work.agent.clone()).unwrap_or_default(),
+            goal: match &node.spec.work {
+                crate::plan::NodeWork::Loop(work) => work.goal.clone(),
+                crate::plan::NodeWork::Ask { question } => question.clone(),
+            },
+            run: node.run.as_ref().map(ToString::to_string),
+            attempt: node.attempt,
+            after_conflict: node.purpose != RunPurpose::Work,
+            iterations: ended.or(going).unwrap_or(0),
+            cost_micros: node.cost_micros,
+        }
+    }
+}
+
+/// Where a node is, as a word for programs.
+fn state_word(node: &NodeState) -> &'static str {
+    match &node.stage {
+        NodeStage::Waiting => "waiting",
+        NodeStage::Copying => "copying",
+        NodeStage::Running => "running",
+        NodeStage::RunEnded | NodeStage::Ran => "ran",
+        NodeStage::Merging | NodeStage::Conflicted | NodeStage::MergeGates | NodeStage::MergeJudged => "merging",
+        NodeStage::Asking | NodeStage::Said => "asking",
+        NodeStage::Ended(end) => match end {
+            NodeEnd::Merged => "merged",
+            NodeEnd::Passed => "passed",
+            NodeEnd::Answered => "answered",
+            NodeEnd::Refused => "refused",
+            NodeEnd::NotPassed => "not_passed",
+            NodeEnd::RanOnly => "ran",
+            NodeEnd::EndedEarly(_) => "stopped",
+            NodeEnd::NotStarted(_) => "not_started",
+            NodeEnd::Conflict => "conflict",
+            NodeEnd::FailedMergeGates => "failed_merge_gates",
+            NodeEnd::HostFailure { .. } => "host_failure",
+        },
+    }
+}
+
+impl RankingTable {
+    /// Every column but the last one, which is the order of the plan.
+    fn columns() -> impl Iterator<Item = RankColumn> {
+        RankColumn::ALL.into_iter().filter(|column| *column != RankColumn::Order)
+    }
+
+    /// The table of this ranking.
+    #[must_use]
+    pub fn of(ranking: &Ranking) -> Self {
+        let row = |(at, row): (usize, &Candidate)| RankingRow {
+            branch: row.name.clone(),
+            passes: row.passes,
+            cells: Self::columns().map(|column| cell(row, column)).collect(),
+            decided_by: ranking.decided.get(at).map(|column| column.name()),
+        };
+        let rows = ranking.rows.iter().enumerate().map(row).collect();
+        Self { columns: Self::columns().map(RankColumn::name).collect(), rows }
+    }
+}
+
+fn cell(row: &Candidate, column: RankColumn) -> String {
+    let unknown = || "-".to_owned();
+    match column {
+        RankColumn::Gates => match row.gates {
+            CandidateGates::NoResult => "no result",
+            CandidateGates::NotPassed => "not passed",
+            CandidateGates::Claimed => "claimed",
+            CandidateGates::InBranch => "pass in the branch",
+            CandidateGates::OnCleanCopy => "pass on a clean copy",
+        }
+        .to_owned(),
+        RankColumn::Faults => faults(row),
+        RankColumn::State => row.rank.words(),
+        RankColumn::Watched if row.watched_passed + row.watched_failed == 0 => unknown(),
+        RankColumn::Watched => format!("{} of {} pass", row.watched_passed, row.watched_passed + row.watched_failed),
+        RankColumn::Metric => row.metric_micros.map_or_else(unknown, decimal),
+        RankColumn::Size => format!("{} lines in {}", row.lines, files(row.files)),
+        RankColumn::Coverage => row.coverage.map_or_else(unknown, |points| {
+            let sign = if points < 0 { "-" } else { "+" };
+            format!("{sign}{}.{:02} %", points.unsigned_abs() / 100, points.unsigned_abs() % 100)
+        }),
+        RankColumn::Strength => row.strength.map_or_else(unknown, |noticed| format!("{noticed} %")),
+        RankColumn::Cost => money_text(row.cost_micros),
+        RankColumn::Time => time::spaced(row.elapsed_ms),
+        RankColumn::Order => String::new(),
+    }
+}
+
+fn files(number: u32) -> String {
+    format!("{number} {}", if number == 1 { "file" } else { "files" })
+}
+
+fn faults(row: &Candidate) -> String {
+    let found = [
+        (row.regressions > 0).then(|| format!("{} regressed", row.regressions)),
+        row.tampered.then(|| "protected files changed".to_owned()),
+        (row.weaker > 0).then(|| "weaker tests".to_owned()),
+    ];
+    let found: Vec<String> = found.into_iter().flatten().collect();
+    if found.is_empty() { "none".to_owned() } else { found.join(", ") }
+}
+
+/// A number in millionths, without zeros at its end.
+fn decimal(micros: i64) -> String {
+    let sign = if micros < 0 { "-" } else { "" };
+    let (whole, part) = (micros.unsigned_abs() / 1_000_000, micros.unsigned_abs() % 1_000_000);
+    let part = format!("{part:06}");
+    let part = part.trim_end_matches('0');
+    if part.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{part}") }
+}

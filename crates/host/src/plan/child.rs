@@ -1,0 +1,318 @@
+//! The child process of a plan: it drives one run, or runs gates, and ends with its plan. What it prints is one line of
+//! JSON. What became of a run is read from the journal of the run, never from this line.
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use loop_core::ended::Ended;
+use loop_core::ids::RunId;
+use loop_core::machine::JournalEntry;
+use loop_core::policy::gate::Verdict;
+use loop_core::run::{Fact, RunState};
+use loop_core::settings::{GateSpec, Resolved, Settings};
+use loop_core::time::At;
+use loop_core::view::LiveDigest;
+use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
+use serde::{Deserialize, Serialize};
+
+use crate::driver::Reporter;
+use crate::gate::{GateContext, GateMemory, GateRunner};
+use crate::launch::{self, LaunchAnswers, LaunchRequest, PersonAnswer, PreparedResume, ReadyRun, ResumeRequest};
+use crate::paths::Home;
+use crate::process::{Containment, become_reaper, tail_of};
+use crate::refusal::LaunchRefusal;
+use crate::run_folder::RunFolder;
+use crate::secrets;
+use crate::signals::Signals;
+
+/// The word that makes this program the child of a plan.
+pub(super) const CHILD: &str = "__plan";
+/// A request is at most so long: a task and settings, with escapes.
+const REQUEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// How long the process that drove a run before may take to die.
+const HELD_WITHIN: Duration = Duration::from_secs(10);
+/// How much of what a command prints is read to find its number.
+const NUMBER_BYTES_MAX: u64 = 64 * 1024;
+
+/// What a child is started for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ChildRequest {
+    /// The process of the plan: a child of another process ends at once.
+    pub(super) parent: i32,
+    pub(super) work: ChildWork,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ChildWork {
+    /// Makes a run and drives it.
+    Start(Box<LaunchRequest>),
+    /// Drives a run that exists.
+    Resume { run: RunId, request: ResumeRequest },
+    /// Runs gates.
+    Gates(Box<GatesRequest>),
+    /// Runs one command of the user.
+    Command(Box<CommandRequest>),
+}
+
+/// A command of the user: of a metric, or a hook.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct CommandRequest {
+    /// Whose process this is.
+    pub(super) mark: String,
+    pub(super) folder: PathBuf,
+    /// Whether that is a copy of the workspace.
+    pub(super) is_copy: bool,
+    pub(super) command: String,
+    /// What it gets beside the environment.
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) outputs: PathBuf,
+    /// Whether a number in its last line is wanted.
+    pub(super) wants_number: bool,
+    /// How long it may take, where that is less than the plan allows.
+    pub(super) limit_ms: Option<u64>,
+}
+
+/// The settings whose gates are run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct GatesOfNode {
+    pub(super) node: String,
+    pub(super) settings: Resolved,
+}
+
+/// Which gates are run, and where.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct GatesRequest {
+    /// Whose processes these are.
+    pub(super) mark: String,
+    pub(super) folder: PathBuf,
+    /// Whether that is a copy of the workspace.
+    pub(super) is_copy: bool,
+    /// Whose gates.
+    pub(super) nodes: Vec<GatesOfNode>,
+    /// Gets a folder for each try.
+    pub(super) outputs: PathBuf,
+}
+
+/// The line that a child prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ChildLine {
+    /// The run that it drives from now on.
+    Run(RunId),
+    Refused(LaunchRefusal),
+    Gates(Vec<GateSaidAgain>),
+    /// The number that a command printed last; none where it printed none or failed.
+    Number(Option<f64>),
+    /// How a command ended.
+    Ended(Ended),
+    /// A signal ended it, or the machine did not allow it.
+    Failed(String),
+}
+
+/// What a gate said in the workspace or in a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct GateSaidAgain {
+    /// Whose gate it is.
+    pub(super) node: String,
+    pub(super) name: String,
+    /// It decides nothing.
+    pub(super) watch: bool,
+    pub(super) verdict: Verdict,
+    /// How it ended, and the end of what it printed.
+    pub(super) said: String,
+}
+
+/// Does the work of a child, if that is what this process was started for.
+#[must_use]
+pub fn run_if_asked() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    if words.next()? != CHILD || words.next().is_some() {
+        return None;
+    }
+    Some(match run() {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            print(&ChildLine::Failed(error.to_string()));
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn run() -> io::Result<u8> {
+    let mut text = String::new();
+    io::stdin().lock().take(REQUEST_BYTES_MAX).read_to_string(&mut text)?;
+    let request: ChildRequest = serde_json::from_str(&text)?;
+    std::fs::write("/proc/self/comm", "loop-branch").ok();
+    // The plan may die at any moment; nothing of it may work then.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(request.parent) {
+        return Err(io::Error::other("the plan that started this process is dead"));
+    }
+    // Ctrl-C in a terminal is for the plan: it asks its runs itself.
+    setsid().ok();
+    match request.work {
+        ChildWork::Gates(gates) => {
+            print(&run_gates(&gates)?);
+            Ok(0)
+        }
+        ChildWork::Command(command) => {
+            print(&run_command(&command)?);
+            Ok(0)
+        }
+        ChildWork::Start(launch) => drive(|home| start(home, *launch)),
+        ChildWork::Resume { run, request } => drive(|home| resume(home, run, request)),
+    }
+}
+
+fn print(line: &ChildLine) {
+    let text = serde_json::to_string(line).unwrap_or_default();
+    let mut out = io::stdout().lock();
+    // A parent that does not read is dead.
+    writeln!(out, "{text}").and_then(|()| out.flush()).ok();
+}
+
+/// The person was asked when the plan was started.
+fn answers() -> LaunchAnswers {
+    LaunchAnswers {
+        allow_everything: PersonAnswer::Yes,
+        start_with_missing_command: PersonAnswer::Yes,
+        ..LaunchAnswers::default()
+    }
+}
+
+fn start(home: &Home, request: LaunchRequest) -> Result<Option<ReadyRun>, LaunchRefusal> {
+    let mut caller = answers();
+    let prepared = launch::prepare(home, request, &mut caller)?;
+    let ready = launch::create(home, &prepared, &mut caller)?;
+    caller.notes.iter().for_each(|note| note_to_log(&note.text));
+    Ok(Some(ready))
+}
+
+fn resume(home: &Home, run: RunId, request: ResumeRequest) -> Result<Option<ReadyRun>, LaunchRefusal> {
+    let folder = RunFolder { path: home.runs().join(run.as_str()), id: run };
+    // The process of a plan that was killed may be about to die.
+    let until = Instant::now() + HELD_WITHIN;
+    while folder.holder().is_some() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut caller = answers();
+    match launch::prepare_resume(folder, request, &mut caller)? {
+        PreparedResume::Run(run) => launch::reopen(home, *run, &mut caller).map(Some),
+        PreparedResume::ResultWritten { .. } => Ok(None),
+    }
+}
+
+fn drive(ready: impl FnOnce(&Home) -> Result<Option<ReadyRun>, LaunchRefusal>) -> io::Result<u8> {
+    let home = Home::find(|name| std::env::var_os(name)).map_err(io::Error::other)?;
+    let ready = match ready(&home) {
+        Ok(Some(ready)) => ready,
+        Ok(None) => return Ok(0),
+        Err(refusal) => {
+            print(&ChildLine::Refused(refusal));
+            return Ok(4);
+        }
+    };
+    print(&ChildLine::Run(ready.folder().id.clone()));
+    match launch::drive(&home, ready, &mut Silent) {
+        Ok(driven) => {
+            driven.notes.iter().for_each(|note| note_to_log(&note.text));
+            Ok(driven.exit_code())
+        }
+        Err(stopped) => {
+            note_to_log(&stopped.refusal.sentence());
+            Ok(3)
+        }
+    }
+}
+
+/// Our stderr is a log in the folder of the plan.
+fn note_to_log(text: &str) {
+    writeln!(io::stderr(), "{text}").ok();
+}
+
+/// Shows nothing: the plan shows its runs by their journals.
+struct Silent;
+
+impl Reporter for Silent {
+    fn on_entry(&mut self, _: &JournalEntry<Fact>, _: &RunState) {}
+    fn on_output(&mut self, _: &[u8]) {}
+    fn on_live(&mut self, _: &LiveDigest) {}
+    fn tick(&self) -> Option<Duration> {
+        None
+    }
+    fn draw(&mut self, _: &RunState, _: At) {}
+}
+
+fn run_gates(request: &GatesRequest) -> io::Result<ChildLine> {
+    let mut signals = Signals::listen()?;
+    become_reaper()?;
+    let mut said: Vec<GateSaidAgain> = Vec::new();
+    for GatesOfNode { node, settings } in &request.nodes {
+        let settings = Settings::of(settings);
+        let agent = &settings.values.agent;
+        let context = GateContext {
+            folder: &request.folder,
+            same: None,
+            is_copy: request.is_copy,
+            secrets: Arc::new(secrets::declared(agent)),
+            variables: Vec::new(),
+        };
+        let containment = Containment::new(&request.mark, agent.containment.word(), None)?;
+        let outputs = request.outputs.join(node);
+        let mut runner = GateRunner::new(context, settings.gate_timeout_ms, outputs, containment, &mut signals);
+        for gate in &settings.gates {
+            let judged = runner.judge(gate, &GateMemory::completed(true), &mut |_| {});
+            let Some(judged) = judged.map_err(io::Error::other)? else {
+                return Ok(ChildLine::Failed("it was stopped".to_owned()));
+            };
+            let excerpt = judged.report.excerpt.lines().last().unwrap_or_default();
+            let text = [judged.report.ended.brief(), excerpt.to_owned()].join(" ");
+            said.push(GateSaidAgain {
+                node: node.clone(),
+                name: judged.name,
+                watch: gate.watch,
+                verdict: judged.verdict,
+                said: loop_core::text::one_line(text.trim(), 200),
+            });
+        }
+    }
+    Ok(ChildLine::Gates(said))
+}
+
+fn run_command(request: &CommandRequest) -> io::Result<ChildLine> {
+    let mut signals = Signals::listen()?;
+    become_reaper()?;
+    let variables = request.variables.iter().map(|(name, value)| (name.clone(), value.into())).collect();
+    let context = GateContext {
+        folder: &request.folder,
+        same: None,
+        is_copy: request.is_copy,
+        secrets: Arc::default(),
+        variables,
+    };
+    let containment = Containment::new(&request.mark, "auto", None)?;
+    // Without a limit of its own, the plan ends it when its time is over.
+    let limit_ms = request.limit_ms.unwrap_or(u64::MAX);
+    let mut runner = GateRunner::new(context, limit_ms, request.outputs.clone(), containment, &mut signals);
+    let gate = GateSpec::new("command", &request.command);
+    let tried = runner.try_once(&gate, &mut |_| {}).map_err(io::Error::other)?;
+    if runner.was_stopped() {
+        return Ok(ChildLine::Failed("it was stopped".to_owned()));
+    }
+    if !request.wants_number {
+        return Ok(ChildLine::Ended(tried.report.ended));
+    }
+    let ended_well = tried.report.ended == Ended::Exit(0);
+    Ok(ChildLine::Number(last_number(&runner.output()).filter(|_| ended_well)))
+}
+
+/// The number that a command prints in its last line that is not empty.
+fn last_number(output: &Path) -> Option<f64> {
+    let text = tail_of(&output.join("stdout"), NUMBER_BYTES_MAX);
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    last.parse().ok().filter(|number: &f64| number.is_finite())
+}

@@ -1,0 +1,323 @@
+//! What a plan does with whole trees, on a thread of its own: checkpoints, copies, differences, merges, the apply. One job
+//! after the other; the driver reacts to people and processes meanwhile.
+use std::fs::DirBuilder;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use loop_core::ids::OrderId;
+use loop_core::plan::{ApplyReport, ConflictReport, CopyReport, MeasureReport, PlanAnswer};
+use loop_core::text;
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::coverage::covered;
+use super::trees::{PlanTrees, StoredTree};
+use crate::checkpoint::diff::{self, Bounds, CommitPair};
+use crate::checkpoint::{
+    CheckpointContext, CheckpointError, Recorded, RunCheckpoints, Store, left_out, open_folder, rules_of,
+};
+use crate::merge::{self, ApplyOutcome, ApplyRequest, Conflict, MergeOutcome, MergeRequest};
+use crate::paths::text_of;
+use crate::workspace::copy::{Copies, CopyExtras, CopyMethod, CopyRequest};
+
+/// So much that checkpoints leave out comes along into a copy; where there is more, nothing of it does.
+const ALONG_NAMES_MAX: usize = 1_000_000;
+const ALONG_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
+/// So many names of it are said.
+const ALONG_SAID_MAX: usize = 6;
+/// So many conflicts are named.
+const CONFLICTS_NAMED_MAX: usize = 20;
+/// The checkpoint of the workspace as a copy is made; it is gone after that.
+const SEEN: &str = "seen";
+
+/// What is to be done with trees.
+#[derive(Debug)]
+pub(super) enum TreeJob {
+    Record {
+        name: String,
+    },
+    Copy {
+        copy: String,
+        tree: String,
+    },
+    /// With what a coverage report in the copy says.
+    Compare {
+        base: String,
+        tree: String,
+        copy: PathBuf,
+    },
+    Merge {
+        base: String,
+        ours: String,
+        theirs: String,
+        name: String,
+    },
+    Apply {
+        base: String,
+        tree: String,
+        undo: String,
+    },
+    Drop {
+        copy: String,
+    },
+}
+
+/// The thread, and the channels to it and back.
+#[derive(Debug)]
+pub(super) struct PlanWorker {
+    work: Option<Sender<(OrderId, TreeJob, Vec<String>)>>,
+    done: Receiver<(OrderId, PlanAnswer)>,
+    answers: Sender<(OrderId, PlanAnswer)>,
+    wake: OwnedFd,
+    cancel: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl PlanWorker {
+    /// Starts the thread. `copies` is the folder of the copies of all plans.
+    pub(super) fn new(context: CheckpointContext, copies: PathBuf) -> io::Result<Self> {
+        let (work, jobs) = channel::<(OrderId, TreeJob, Vec<String>)>();
+        let (answers, done) = channel();
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (bell, results) = (wake.try_clone()?, answers.clone());
+        let cancel = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&cancel);
+        let thread = thread::Builder::new().name("trees".to_owned()).spawn(move || {
+            let mut state =
+                TreeState { context, copies_folder: copies, copies: None, checkpoints: None, cancel: asked };
+            for (id, job, owners) in jobs {
+                state.cancel.store(false, Ordering::Relaxed);
+                let answer = state.carry_out(job, &owners).unwrap_or_else(|error| match error {
+                    CheckpointError::Cancelled => PlanAnswer::Cancelled,
+                    CheckpointError::Refused(why) | CheckpointError::Blocked(why) => failed(&why),
+                });
+                if results.send((id, answer)).is_err() {
+                    return;
+                }
+                // If this fails, the driver sees the answer at its next deadline.
+                rustix::io::write(&bell, &1_u64.to_ne_bytes()).ok();
+            }
+        })?;
+        Ok(Self { work: Some(work), done, answers, wake, cancel, thread: Some(thread) })
+    }
+
+    /// Begins a job; its answer comes later. `owners` are the plan and its runs: whose checkpoints are looked at.
+    pub(super) fn begin(&self, id: OrderId, job: TreeJob, owners: Vec<String>) {
+        if let Some(work) = &self.work {
+            // A thread that is gone gives no answer: the order is then ended by its deadline.
+            work.send((id, job, owners)).ok();
+        }
+    }
+
+    /// Does something short on a thread of its own.
+    pub(super) fn beside(&self, id: OrderId, work: impl FnOnce() -> PlanAnswer + Send + 'static) -> io::Result<()> {
+        let (answers, bell) = (self.answers.clone(), self.wake.try_clone()?);
+        thread::Builder::new().name("tell".to_owned()).spawn(move || {
+            answers.send((id, work())).ok();
+            rustix::io::write(&bell, &1_u64.to_ne_bytes()).ok();
+        })?;
+        Ok(())
+    }
+
+    /// Cancels the job under way, as far as it can be; its answer still comes.
+    pub(super) fn cancel(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+    }
+
+    /// What came of jobs.
+    pub(super) fn take(&self) -> Vec<(OrderId, PlanAnswer)> {
+        let mut bytes = [0_u8; 8];
+        rustix::io::read(&self.wake, &mut bytes).ok();
+        self.done.try_iter().collect()
+    }
+
+    pub(super) fn wants(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+impl Drop for PlanWorker {
+    fn drop(&mut self) {
+        self.work = None;
+        self.cancel();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+fn failed(why: &str) -> PlanAnswer {
+    PlanAnswer::Failed { why: text::one_line(why, 1000) }
+}
+
+/// What the thread has.
+struct TreeState {
+    /// Of the plan itself.
+    context: CheckpointContext,
+    copies_folder: PathBuf,
+    copies: Option<Copies>,
+    checkpoints: Option<RunCheckpoints>,
+    cancel: Arc<AtomicBool>,
+}
+
+impl TreeState {
+    fn carry_out(&mut self, job: TreeJob, owners: &[String]) -> Result<PlanAnswer, CheckpointError> {
+        match job {
+            TreeJob::Record { name } => {
+                let report = self.checkpoints()?.take(&name, None)?;
+                let tree = report.tree.ok_or_else(|| CheckpointError::Blocked("it has no tree".to_owned()))?;
+                Ok(PlanAnswer::Recorded { tree })
+            }
+            TreeJob::Copy { copy, tree } => self.copy(&copy, &tree, owners),
+            TreeJob::Compare { base, tree, copy } => {
+                let trees = self.trees()?;
+                let (base, tree) = (trees.find(owners, &base)?, trees.find(owners, &tree)?);
+                let commits = CommitPair { from: Some(base.id), to: tree.id };
+                let changed = diff::changes(trees.store(), trees.store(), commits, &Bounds::default())?.totals();
+                let (before, after) = (covered(&self.context.workspace), covered(&copy));
+                let coverage = after.zip(before).map(|(after, before)| after - before);
+                Ok(PlanAnswer::Measured(MeasureReport { changed, coverage, ..MeasureReport::default() }))
+            }
+            TreeJob::Merge { base, ours, theirs, name } => self.merge([&base, &ours, &theirs], &name, owners),
+            TreeJob::Apply { base, tree, undo } => self.apply(&base, &tree, &undo, owners),
+            TreeJob::Drop { copy } => {
+                self.drop_copy(&copy)?;
+                Ok(PlanAnswer::Done)
+            }
+        }
+    }
+
+    fn checkpoints(&mut self) -> io::Result<&mut RunCheckpoints> {
+        let opened = match self.checkpoints.take() {
+            Some(opened) => opened,
+            None => RunCheckpoints::open(self.context.clone(), Arc::clone(&self.cancel))?,
+        };
+        Ok(self.checkpoints.insert(opened))
+    }
+
+    fn trees(&self) -> io::Result<PlanTrees> {
+        PlanTrees::open(&self.context)
+    }
+
+    fn copies(&mut self) -> io::Result<&Copies> {
+        let opened = match self.copies.take() {
+            Some(opened) => opened,
+            None => {
+                DirBuilder::new().recursive(true).mode(0o700).create(&self.copies_folder)?;
+                Copies::open(&self.copies_folder, &self.context.run)?
+            }
+        };
+        Ok(self.copies.insert(opened))
+    }
+
+    fn copy(&mut self, copy: &str, tree: &str, owners: &[String]) -> Result<PlanAnswer, CheckpointError> {
+        let StoredTree { owner, name, id } = self.trees()?.find(owners, tree)?;
+        let recorded = Recorded::open(&CheckpointContext { run: owner, ..self.context.clone() }, &name)?;
+        let now = self.workspace_now()?;
+        let workspace = open_folder(&self.context.workspace)?;
+        let (ignored, remarks) = along(&workspace, &self.context);
+        self.drop_copy(copy)?;
+        let key = format!("{id}-{}", now.tree.get(..12).unwrap_or_default());
+        let request = CopyRequest {
+            checkpoint: &recorded.checkpoint,
+            source: recorded.source(),
+            key: &key,
+            along: CopyExtras { workspace: &workspace, now: &now.checkpoint, ignored, git: true },
+        };
+        let copies = self.copies()?;
+        let made = copies.make(&request, None, &[copy])?;
+        let method = match made.method {
+            CopyMethod::Snapshot => "snapshot",
+            CopyMethod::Overlay => "overlay",
+            CopyMethod::Checkout => "files",
+        };
+        let path = text_of(&copies.path(copy));
+        Ok(PlanAnswer::Copied(CopyReport { path, method: method.to_owned(), remarks }))
+    }
+
+    /// The workspace as it is: what it has beside that is what its rules leave out.
+    fn workspace_now(&mut self) -> Result<Recorded, CheckpointError> {
+        let context = self.context.clone();
+        let full = format!("{}/{SEEN}", context.run);
+        let forget = || Store::open(&context.store).and_then(|store| store.remove(&full));
+        if Store::open(&context.store)?.named(&full).is_ok() {
+            forget()?;
+        }
+        self.checkpoints()?.take(SEEN, None)?;
+        let now = Recorded::open(&context, SEEN)?;
+        forget()?;
+        Ok(now)
+    }
+
+    fn drop_copy(&mut self, copy: &str) -> io::Result<()> {
+        if !self.copies_folder.join(&self.context.run).is_dir() {
+            return Ok(());
+        }
+        let copies = self.copies()?;
+        if copies.list()?.iter().any(|there| there == copy) { copies.remove(copy) } else { Ok(()) }
+    }
+
+    fn merge(&self, trees: [&str; 3], name: &str, owners: &[String]) -> Result<PlanAnswer, CheckpointError> {
+        let known = self.trees()?;
+        let [base, ours, theirs] = trees.map(|tree| known.find(owners, tree));
+        let (base, ours, theirs) = (base?, ours?, theirs?);
+        let full = format!("{}/{name}", self.context.run);
+        let mut store = Store::open(&self.context.store)?;
+        let request = MergeRequest { base: base.id, ours: ours.id, theirs: theirs.id, name: &full };
+        Ok(match merge::three_way(&mut store, &request)? {
+            MergeOutcome::Merged(merged) => PlanAnswer::Merged { tree: merged.tree },
+            MergeOutcome::Conflicts(found) => {
+                PlanAnswer::Conflicts(conflicts(&found, ours.full_name(), theirs.full_name()))
+            }
+        })
+    }
+
+    fn apply(&mut self, base: &str, tree: &str, undo: &str, owners: &[String]) -> Result<PlanAnswer, CheckpointError> {
+        let trees = self.trees()?;
+        let own = std::slice::from_ref(&self.context.run);
+        let (base, theirs) = (trees.find(own, base)?, trees.find(owners, tree)?.full_name());
+        let applied = format!("{undo}-applied");
+        let request = ApplyRequest { base: &base.name, theirs: &theirs, before: undo, applied: &applied };
+        Ok(match merge::apply(self.checkpoints()?, &request)? {
+            ApplyOutcome::Applied(done) => PlanAnswer::Applied(ApplyReport {
+                files: u32::try_from(done.written.len() + done.removed.len()).unwrap_or(u32::MAX),
+                undo: done.before,
+                tree: done.tree,
+            }),
+            ApplyOutcome::Conflicts(refused) => {
+                PlanAnswer::Conflicts(conflicts(&refused.conflicts, refused.ours, refused.theirs))
+            }
+        })
+    }
+}
+
+fn conflicts(found: &[Conflict], ours: String, theirs: String) -> ConflictReport {
+    let paths = found.iter().take(CONFLICTS_NAMED_MAX).map(|one| text::one_line(&one.words(), 300)).collect();
+    ConflictReport { count: u32::try_from(found.len()).unwrap_or(u32::MAX), paths, ours, theirs, marked: None }
+}
+
+/// Whether what checkpoints leave out comes along into a copy, and what is said about it.
+fn along(workspace: &OwnedFd, context: &CheckpointContext) -> (bool, Vec<String>) {
+    let found = left_out(workspace, &rules_of(context), ALONG_NAMES_MAX, &|path| path == b".git");
+    if found.names.is_empty() {
+        return (false, Vec::new());
+    }
+    let bytes = found.names.iter().map(|name| u64::try_from(name.stat.st_size).unwrap_or(0)).sum::<u64>();
+    let tops: Vec<String> =
+        found.names.iter().filter(|name| name.is_top).map(|name| text::escape_path(&name.path)).collect();
+    let more = tops.len().saturating_sub(ALONG_SAID_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let names = format!("{}{more}", tops.get(..ALONG_SAID_MAX).unwrap_or(&tops).join(", "));
+    let fits = !found.is_cut && bytes <= ALONG_BYTES_MAX;
+    let said = if fits {
+        format!("ignored files came along: {names} ({})", text::size(bytes))
+    } else {
+        format!("ignored files did not come along, there are too many: {names}; --setup can install them in each copy")
+    };
+    (fits, vec![text::one_line(&said, 500)])
+}
