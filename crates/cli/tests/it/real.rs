@@ -313,5 +313,8 @@ fn an_agent_that_speaks_acp_does_a_whole_loop() {
     let rows = history(&env);
     assert_eq!(rows.len(), 2, "{rows:#?}");
     assert_eq!(rows[0]["claimed"]["status"], "IN_PROGRESS", "{rows:#?}");
+    // The bridge would ask for a next prompt after each answer: a paid call that takes a turn of this script too.
+    let asked: Vec<String> = server.requests().into_iter().map(|seen| seen.last_user).collect();
+    assert!(!asked.iter().any(|text| text.contains("SUGGESTION MODE")), "{asked:#?}");
     assert_eq!(server.turns().len(), 5);
 }

@@ -210,6 +210,8 @@ fn claude(ask: &AttemptSpec<'_>) -> AgentCommand {
     let quiet = ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"];
     set(&mut call, ask, &quiet.map(|name| (name, "1")));
     set(&mut call, ask, &[("CLAUDE_CODE_MAX_RETRIES", "1")]);
+    // After each answer the bridge asks the model what a person could type next: a paid call that nobody reads.
+    set(&mut call, ask, &[("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", "false")]);
     call
 }
 

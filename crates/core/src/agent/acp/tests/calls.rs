@@ -44,9 +44,9 @@ fn an_agent_is_called_below_our_own_process_and_never_with_the_prompt_in_its_wor
         /bin/loop acp-bridge --permissions work --network --prompt-file /attempt/prompt.md --system-file /attempt/system.md --session s1 --model big -- /bin/agent acp --own
         OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_PERMISSION={"bash":"allow","edit":"ask","external_directory":"ask","webfetch":"deny","websearch":"ask"}
         /bin/loop acp-bridge --permissions edit --prompt-file /attempt/prompt.md -- /bin/agent
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 CLAUDE_CODE_MAX_RETRIES=1
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 CLAUDE_CODE_MAX_RETRIES=1 CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION=false
         /bin/loop acp-bridge --permissions work --network --prompt-file /attempt/prompt.md --system-file /attempt/system.md --session s1 --model big -- /bin/agent --own
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 CLAUDE_CODE_MAX_RETRIES=1
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 CLAUDE_CODE_MAX_RETRIES=1 CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION=false
         /bin/loop acp-bridge --permissions edit --prompt-file /attempt/prompt.md -- /bin/agent -c features.shell_tool=false
         /bin/loop acp-bridge --permissions work --network --prompt-file /attempt/prompt.md --system-file /attempt/system.md --session s1 --model big -- /bin/agent -c sandbox_workspace_write.network_access=true --own
         /bin/loop acp-bridge --permissions edit --prompt-file /attempt/prompt.md -- /bin/agent --acp
