@@ -73,8 +73,17 @@ pub(super) fn run(given: Given) -> ExitCode {
         Report::NotContained { why }.send(&order);
         return ExitCode::FAILURE;
     }
-    let mut init =
-        Init { order, children, means, command: 0, exit: None, ended: false, ending: None, frozen: Vec::new(), left_group: false };
+    let mut init = Init {
+        order,
+        children,
+        means,
+        command: 0,
+        exit: None,
+        ended: false,
+        ending: None,
+        frozen: Vec::new(),
+        left_group: false,
+    };
     while let Ok(Some((command, stdio))) = next_command(&init.order) {
         match start(&command, stdio) {
             Ok(pid) => init.begin(pid, outside),

@@ -116,8 +116,7 @@ pub(super) fn start_program(
     if stdio.iter().any(|fd| *fd <= libc::STDERR_FILENO) {
         return Err(io::Error::other("a stream of a command in the place of one of ours"));
     }
-    let mut program =
-        NewProgram { file: file.as_ptr(), argv: argv.as_ptr(), env: env.as_ptr(), stdio, error: 0 };
+    let mut program = NewProgram { file: file.as_ptr(), argv: argv.as_ptr(), env: env.as_ptr(), stdio, error: 0 };
     let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
     // SAFETY: the child has a stack of its own, and we do nothing until it has become another program or ended
     // (CLONE_VFORK), so that all it reads outlives it. Its handlers are copies (no CLONE_SIGHAND). No signal comes
