@@ -254,7 +254,7 @@ impl Fold {
                     row.cost_micros = *cost_micros;
                 }
             }
-            PlanNotice::Started { .. } => {}
+            PlanNotice::Started { .. } | PlanNotice::Message { .. } => {}
         }
     }
 
