@@ -98,7 +98,7 @@ fn tell(context: &Context, state: &PlanState, node: &NodeState, asked: &PlanInje
         let what = Ask::Inject { text: asked.text.to_owned(), keep: asked.keep };
         ask::ask(&folder, what, "loop inject").map(|_| ())
     } else {
-        launch::inject(&context.home, &folder, asked.text, asked.keep).map(|_| ()).map_err(CommandError::from)
+        launch::inject(&context.home, &folder, asked.text, asked.keep).map_err(CommandError::from)
     };
     told(given.err().map(|error| error.sentence()))
 }

@@ -18,8 +18,8 @@ const INITIAL: &str = "initial";
 /// The changes of all branches that pass, in the order of the ranking.
 pub(crate) fn of_passing(home: &Home, state: &PlanState, printer: Printer) -> String {
     let place = |node: &&NodeState| {
-        let rows = state.ranking.iter().flat_map(|ranking| &ranking.rows);
-        rows.into_iter().position(|row| row.name == node.id().as_str())
+        let mut rows = state.ranking.iter().flat_map(|ranking| &ranking.rows);
+        rows.position(|row| row.name == node.id().as_str())
     };
     let mut passing: Vec<&NodeState> = state.nodes.iter().filter(|node| node.end() == Some(&NodeEnd::Passed)).collect();
     passing.sort_by_key(place);

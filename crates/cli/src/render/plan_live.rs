@@ -56,8 +56,7 @@ impl PlanLive {
 
     /// Everything on stdout: for a plan that another process drives. `draws`: a line for each node, drawn over again.
     pub(crate) fn onto_stdout(printer: Printer, home: Home, json: bool, draws: bool) -> Self {
-        let printer = if json { printer.for_events() } else { printer.for_answers() };
-        let printer = Printer { live: draws, ..printer };
+        let printer = if json { printer.for_events() } else { printer.for_watching(draws) };
         Self { err: Outbox::new(To::Stdout), is_watched: true, ..Self::new(printer, home, json) }
     }
 
