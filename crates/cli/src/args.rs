@@ -2,12 +2,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
-use loop_host::run_folder::{self, FoundFolder, RunFolder};
+use loop_host::run_folder::RunFolder;
 
 use crate::commands;
 use crate::context::Context;
 use crate::deferred::Deferred;
-use crate::here::{WORDS, Wanted};
+use crate::here::Wanted;
 use crate::render::error::CommandError;
 use crate::render::printer::{Loudness, Printer};
 
@@ -165,14 +165,9 @@ impl IdArg {
 }
 
 impl IdArg {
-    /// The plan that is meant, where the id names one.
-    pub(crate) fn plan(&self, context: &Context) -> Option<RunFolder> {
-        let id = self.id.as_deref().filter(|id| !WORDS.contains(id))?;
-        match run_folder::find_any(&context.home, id) {
-            Ok(FoundFolder::Plan(plan)) => Some(plan),
-            // What is wrong with it is said by who looks for a loop.
-            Ok(FoundFolder::Run(_)) | Err(_) => None,
-        }
+    /// The plan that is meant: the id names one, or what a command wants of this folder is one.
+    pub(crate) fn plan(&self, context: &Context, wanted: Wanted) -> Option<RunFolder> {
+        context.plan_or_here(self.id.as_deref(), wanted)
     }
 }
 

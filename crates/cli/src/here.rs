@@ -6,8 +6,9 @@ use loop_core::view::Row;
 use loop_host::clock;
 use loop_host::index::{self, Listed};
 use loop_host::paths::text_of;
-use loop_host::run_folder::{self, RunFolder};
+use loop_host::run_folder::{self, FoundFolder, RunFolder};
 
+use crate::commands::plan;
 use crate::context::{Context, runs_error};
 use crate::render::error::{CommandError, Kind, typed_words};
 use crate::render::wrap::hanging;
@@ -49,7 +50,8 @@ struct FolderLoops {
 }
 
 impl FolderLoops {
-    fn of(context: &Context) -> Result<Self, CommandError> {
+    /// With `plans`: several loops for one goal count as one of the folder's loops.
+    fn of(context: &Context, plans: bool) -> Result<Self, CommandError> {
         let folder = std::env::current_dir().and_then(std::fs::canonicalize);
         let folder = folder.map_err(|error| {
             CommandError::new(Kind::Unable, "this folder cannot be read")
@@ -59,8 +61,13 @@ impl FolderLoops {
         let above: Vec<String> = folder.ancestors().map(text_of).collect();
         let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
         let fits = |listed: Listed| Some(ListedLoop { run: listed.run, row: listed.row.ok()? });
-        let all: Vec<_> =
+        let mut all: Vec<_> =
             listed.into_iter().filter_map(fits).filter(|one| above.contains(&one.row.workspace)).collect();
+        if plans {
+            let listed = plan::views(context).into_iter().map(|(run, view)| ListedLoop { run, row: view.row() });
+            all.extend(listed.filter(|one| above.contains(&one.row.workspace)));
+            all.sort_by(|one, other| other.row.started_at.cmp(&one.row.started_at));
+        }
         let nearest = above.into_iter().find(|folder| all.iter().any(|one| one.row.workspace == *folder));
         Ok(Self { folder, all, nearest })
     }
@@ -145,7 +152,10 @@ pub(crate) struct LoopHere {
 impl LoopHere {
     /// The one of this folder that a command wants.
     pub(crate) fn find(context: &Context, wanted: Wanted) -> Result<Self, CommandError> {
-        let loops = FolderLoops::of(context)?;
+        Self::among(FolderLoops::of(context, false)?, wanted)
+    }
+
+    fn among(loops: FolderLoops, wanted: Wanted) -> Result<Self, CommandError> {
         let ListedLoop { run, row } = loops.pick(wanted)?;
         let is_here = Path::new(&text_of(&loops.folder)) == Path::new(&row.workspace);
         let place = if is_here { "this folder".to_owned() } else { row.workspace.clone() };
@@ -167,7 +177,8 @@ impl LoopHere {
         };
         let when = format!("{word}{}", moment::ago_brief(at, clock::now().wall_ms));
         let goal = text::escaped_head(&row.goal, 60);
-        let line = format!("taking loop {} of {place} ({}, {when}): {goal}\n", run.id, row.status_words());
+        let what = if row.is_plan { "plan" } else { "loop" };
+        let line = format!("taking {what} {} of {place} ({}, {when}): {goal}\n", run.id, row.status_words());
         // Words are not divided at the edge of a screen.
         let width = loop_host::terminal::columns(std::io::stderr());
         let line = width.map_or_else(|| line.clone(), |width| format!("{}\n", hanging(line.trim_end(), 2, width)));
@@ -185,9 +196,30 @@ impl Context {
         }
     }
 
-    /// The ids that begin with a word.
+    /// The plan of this folder that a command wants where no id was given; none where that is one loop.
+    pub(crate) fn plan_here(&self, wanted: Wanted) -> Option<RunFolder> {
+        if run_folder::all_in(&self.home.plans()).is_ok_and(|plans| plans.is_empty()) {
+            return None;
+        }
+        let loops = FolderLoops::of(self, true).ok()?;
+        let found = LoopHere::among(loops, wanted).ok().filter(|found| found.row.is_plan)?;
+        Some(found.taken(self))
+    }
+
+    /// The plan that a word names, or where there is none, one of this folder; none where that is one loop.
+    pub(crate) fn plan_or_here(&self, word: Option<&str>, wanted: Wanted) -> Option<RunFolder> {
+        let Some(id) = word.filter(|word| !WORDS.contains(word)) else { return self.plan_here(wanted) };
+        match run_folder::find_any(&self.home, id) {
+            Ok(FoundFolder::Plan(plan)) => Some(plan),
+            // What is wrong with it is said by who looks for a loop.
+            Ok(FoundFolder::Run(_)) | Err(_) => None,
+        }
+    }
+
+    /// The ids of loops and plans that begin with a word.
     pub(crate) fn ids_of(&self, word: &str) -> Vec<String> {
-        let all = run_folder::all(&self.home).unwrap_or_default();
+        let mut all = run_folder::all(&self.home).unwrap_or_default();
+        all.extend(run_folder::all_in(&self.home.plans()).unwrap_or_default());
         let fits = |run: &RunFolder| !word.is_empty() && run.id.as_str().starts_with(word);
         all.iter().filter(|run| fits(run)).map(|run| run.id.to_string()).collect()
     }

@@ -32,7 +32,7 @@ pub(crate) struct CancelArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
-    if let Some(folder) = args.id.plan(context) {
+    if let Some(folder) = args.id.plan(context, Wanted::AtWork) {
         if args.rollback {
             return Err(plan::no_rollback(&folder));
         }

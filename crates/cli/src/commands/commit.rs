@@ -8,16 +8,17 @@ use loop_core::view::JSON_VERSION;
 use loop_host::attestation::{Exported, export};
 use loop_host::launch::DrivenRun;
 use loop_host::run_folder::RunFolder;
-use loop_host::user_commit::{self, CommitPlan, CommitRules, UserCommit};
+use loop_host::user_commit::{self, CommitPlan, CommitRules, CommittedWork, UserCommit};
 use serde_json::{Value, json};
 
 use super::worker::WhichArgs;
 use crate::context::{Context, Done};
+use crate::here::Wanted;
 use crate::render::commit_message;
 use crate::render::error::{CommandError, Kind};
 use crate::render::handed;
 
-/// Commit what a loop that is done changed, with your own git: only the files that it changed
+/// Commit what a loop or a plan that is done changed, with your own git: only the files that it changed
 #[derive(Debug, Args)]
 pub(crate) struct CommitArgs {
     #[command(flatten)]
@@ -47,18 +48,28 @@ pub(crate) struct CommitAtEnd {
 }
 
 pub(crate) fn run(context: &Context, args: &CommitArgs) -> Done {
-    let folder = args.which.find(context)?;
     let rules = CommitRules { hooks: args.commit_hooks, own_edits: args.with_own_edits, dry_run: args.dry_run };
+    let plan = if args.which.is_said() { args.which.plan(context) } else { context.plan_here(Wanted::Newest) };
+    if let Some(folder) = plan {
+        let planned = PlannedCommit::of_plan(context, &folder, rules, args.message.as_deref())?;
+        return finish(context, args, &folder, &planned);
+    }
+    let folder = args.which.find(context)?;
     // The message of the start holds, unless there is another.
     let state = loop_host::journal::read(&folder.path).map(|reading| reading.fold()).ok();
     let of_start = state.and_then(|state| state.settings.shown().values.output.commit_message.clone());
     let message = args.message.clone().or(of_start);
     let planned = PlannedCommit::new(context, &folder, rules, message.as_deref())?;
+    finish(context, args, &folder, &planned)
+}
+
+/// Commits, where that was asked for, and says it.
+fn finish(context: &Context, args: &CommitArgs, folder: &RunFolder, planned: &PlannedCommit) -> Done {
     let committed = if args.dry_run || planned.plan.paths.is_empty() { None } else { Some(planned.commit()?) };
     if args.json {
-        context.printer.json(&planned.json(&folder, committed.as_ref()));
+        context.printer.json(&planned.json(folder, committed.as_ref()));
     } else {
-        context.printer.answer(&planned.words(&folder, committed.as_ref(), args.dry_run));
+        context.printer.answer(&planned.words(folder, committed.as_ref(), args.dry_run));
     }
     planned.note(context, committed.as_ref());
     Ok(0)
@@ -121,6 +132,14 @@ fn event(mut answer: Value) -> Value {
     answer
 }
 
+fn check_message(message: Option<&str>) -> Result<(), CommandError> {
+    if message.is_some_and(|message| message.trim().is_empty()) {
+        return Err(CommandError::new(Kind::Wrong, "the message of the commit is empty")
+            .hint("leave it out: then it is the first line of the task"));
+    }
+    Ok(())
+}
+
 /// What would be committed, with its message.
 struct PlannedCommit {
     plan: CommitPlan,
@@ -135,16 +154,33 @@ impl PlannedCommit {
         rules: CommitRules,
         message: Option<&str>,
     ) -> Result<Self, CommandError> {
-        if message.is_some_and(|message| message.trim().is_empty()) {
-            return Err(CommandError::new(Kind::Wrong, "the message of the commit is empty")
-                .hint("leave it out: then it is the first line of the task"));
-        }
+        check_message(message)?;
         let plan = user_commit::plan(&context.home, folder, rules)?;
         // A loop without a gate has none.
         let proof = export(&context.home, folder).ok();
         let trailer = proof.as_ref().map(|proof| handed::trailer(proof, &proof.envelope.to_line()));
-        let message = commit_message::compose(&plan.state, message, trailer.as_deref());
+        let message = match &plan.work {
+            CommittedWork::Run(state) => commit_message::compose(state, message, trailer.as_deref()),
+            CommittedWork::Plan(state) => commit_message::compose_plan(state, message),
+        };
         Ok(Self { plan, message, proof })
+    }
+
+    /// What a plan applied.
+    fn of_plan(
+        context: &Context,
+        folder: &RunFolder,
+        rules: CommitRules,
+        message: Option<&str>,
+    ) -> Result<Self, CommandError> {
+        check_message(message)?;
+        let plan = user_commit::plan_of(&context.home, folder, rules)?;
+        let message = match &plan.work {
+            CommittedWork::Run(state) => commit_message::compose(state, message, None),
+            CommittedWork::Plan(state) => commit_message::compose_plan(state, message),
+        };
+        // The proofs of its loops are of their own trees.
+        Ok(Self { plan, message, proof: None })
     }
 
     fn commit(&self) -> Result<UserCommit, CommandError> {
@@ -177,6 +213,7 @@ impl PlannedCommit {
 
     fn words(&self, folder: &RunFolder, committed: Option<&UserCommit>, dry_run: bool) -> String {
         let (id, plan) = (&folder.id, &self.plan);
+        let what = if matches!(plan.work, CommittedWork::Plan(_)) { "plan" } else { "loop" };
         let branch = plan.branch.as_deref().map_or("a detached HEAD".to_owned(), |branch| text::one_line(branch, 100));
         let files = match plan.paths.len() {
             1 => "1 file".to_owned(),
@@ -184,7 +221,7 @@ impl PlannedCommit {
         };
         let mut out = match committed {
             _ if plan.paths.is_empty() => {
-                format!("nothing to commit: HEAD has all that loop {id} changed and that git does not ignore\n")
+                format!("nothing to commit: HEAD has all that {what} {id} changed and that git does not ignore\n")
             }
             Some(commit) => {
                 let short = commit.id.get(..12).unwrap_or(&commit.id);

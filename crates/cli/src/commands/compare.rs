@@ -27,11 +27,25 @@ pub(crate) struct Manner {
 /// Shows what differs.
 pub(crate) fn run(context: &Context, folder: &RunFolder, words: &str, manner: Manner) -> Done {
     let (comparison, from, to) = points_of(folder, words)?;
+    show_between(context, &comparison, &Points { id: folder.id.as_str(), from: &from, to: &to }, manner)
+}
+
+/// Two checkpoints by their names, and whose they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Points<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) from: &'a str,
+    pub(crate) to: &'a str,
+}
+
+/// Shows what differs between two checkpoints.
+pub(crate) fn show_between(context: &Context, comparison: &Comparison, points: &Points<'_>, manner: Manner) -> Done {
+    let Points { id, from, to } = *points;
     let bounds = Bounds::default();
     let difference = comparison.changes(&bounds).map_err(|error| unreadable(&error))?;
-    let by_agent = is_by_agent(&from, &to);
+    let by_agent = is_by_agent(from, to);
     if manner.json {
-        context.printer.json(&show::json(&difference, folder.id.as_str(), &from, &to, by_agent));
+        context.printer.json(&show::json(&difference, id, from, to, by_agent));
         return Ok(0);
     }
     if difference.is_empty() {
@@ -59,6 +73,11 @@ pub(crate) fn whole_patch(folder: &RunFolder, most: usize) -> Result<Option<Stri
     let (place, state) = checkpoint_lookup::checkpoints_of(folder)?;
     let newest = state.checkpoints.newest().unwrap_or(INITIAL);
     let comparison = Comparison::open(&place, INITIAL, newest).map_err(|error| unreadable(&error))?;
+    patch_of(&comparison, most)
+}
+
+/// What differs as a patch without colours; none where it is longer than `most` bytes.
+pub(crate) fn patch_of(comparison: &Comparison, most: usize) -> Result<Option<String>, CommandError> {
     let bounds = Bounds::default();
     let difference = comparison.changes(&bounds).map_err(|error| unreadable(&error))?;
     let mut patch = String::new();
@@ -125,7 +144,7 @@ fn whole(folder: &RunFolder) -> Result<(String, String), CommandError> {
     Ok((INITIAL.to_owned(), newest.or_else(last).unwrap_or_else(|| INITIAL.to_owned())))
 }
 
-fn unreadable(error: &io::Error) -> CommandError {
+pub(crate) fn unreadable(error: &io::Error) -> CommandError {
     CommandError::new(Kind::Unable, "the checkpoints cannot be read")
         .because(error.to_string())
         .hint("`loop doctor` looks at the state folder")

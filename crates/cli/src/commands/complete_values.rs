@@ -1,13 +1,16 @@
 //! Words that a shell can complete and that only this machine or the catalogues know: ids, checkpoints, agents, settings.
 //!
-//! No journal is read: ids come from the index, checkpoints from the names in their store.
+//! No journal of a loop is read: ids come from the index, checkpoints from the names in their store. Plans are few, and
+//! have short journals.
 use loop_core::agent::registry::ADAPTERS;
 use loop_core::run::iteration_of;
 use loop_core::settings::{Key, Kind, catalogue, keys};
+use loop_core::view::PlanView;
 use loop_host::checkpoint::Store;
 use loop_host::index::{KnownRun, known_runs};
 use loop_host::paths::{Home, path_of, text_of};
-use loop_host::run_folder::store_name;
+use loop_host::plan::read_plan;
+use loop_host::run_folder::{self, FoundFolder, RunFolder, store_name};
 
 use super::complete::Fitting;
 
@@ -17,6 +20,9 @@ pub(super) struct Place<'a> {
     pub(super) path: &'a [&'a str],
     pub(super) before: &'a [String],
 }
+
+/// So many plans are looked at.
+const PLANS_MAX: usize = 200;
 
 /// What this machine knows.
 pub(super) struct Values {
@@ -31,20 +37,18 @@ impl Values {
     /// The words for a place without a flag.
     pub(super) fn at(&self, place: &Place<'_>) -> Fitting {
         match (place.path, place.before) {
-            (["rollback"] | ["checkpoint", "rm"], []) => self.ids().and(self.checkpoints(None)),
+            (["rollback"], []) => self.ids().and(self.plans()).and(self.checkpoints(None)),
+            (["checkpoint", "rm"], []) => self.ids().and(self.checkpoints(None)),
+            (["pick"] | ["workflow", "resume"], []) => self.plans(),
+            (["pick"], [id]) => self.branches(id),
+            (["status" | "history" | "diff" | "report" | "resume" | "watch" | "pause" | "stop"], [])
+            | (["cancel" | "inject" | "commit"], [])
+            | (["rm"], _) => self.ids().and(self.plans()),
             (["rollback"] | ["checkpoint", "rm"], [id]) => self.checkpoints(Some(id)),
             (["set"], []) => self.ids().and(pairs()),
             (["set"], _) => pairs(),
-            (["rm"], _) => self.ids(),
             (["diff"], [id]) => self.checkpoints(Some(id)),
-            (
-                [
-                    "status" | "history" | "diff" | "report" | "resume" | "watch" | "pause" | "stop" | "cancel"
-                    | "inject" | "reset" | "checkpoint" | "proof" | "verify" | "accept",
-                ]
-                | ["checkpoint", "list"],
-                [],
-            ) => self.ids(),
+            (["reset" | "checkpoint" | "proof" | "verify" | "accept"] | ["checkpoint", "list"], []) => self.ids(),
             (["config", "get" | "set"], []) => {
                 Fitting::of(catalogue().map(|key| (key.name.to_owned(), key.doc.to_owned())))
             }
@@ -93,6 +97,34 @@ impl Values {
             None => String::new(),
         };
         Fitting::of(self.known().iter().map(|known| (known.run.id.to_string(), remark(known))))
+    }
+
+    /// The ids of plans, the newest first.
+    fn plans(&self) -> Fitting {
+        let folders = self.home.as_ref().and_then(|home| run_folder::all_in(&home.plans()).ok()).unwrap_or_default();
+        let remark = |plan: &RunFolder| {
+            let state = read_plan(plan).ok()?;
+            let view = PlanView::of(&state, plan.holder().is_some(), loop_host::clock::now())?;
+            Some((view.started_at.clone(), format!("{}, {}: {}", view.kind_words(), view.status.name(), view.name)))
+        };
+        let mut plans: Vec<(String, String, String)> = folders
+            .iter()
+            .take(PLANS_MAX)
+            .map(|plan| {
+                let (started, remark) = remark(plan).unwrap_or_default();
+                (started, plan.id.to_string(), remark)
+            })
+            .collect();
+        plans.sort_by(|one, other| other.0.cmp(&one.0));
+        Fitting::of(plans.into_iter().map(|(_, id, remark)| (id, remark)))
+    }
+
+    /// The branches of a plan that can be picked.
+    fn branches(&self, id: &str) -> Fitting {
+        let found = self.home.as_ref().and_then(|home| run_folder::find_any(home, id).ok());
+        let Some(FoundFolder::Plan(plan)) = found else { return Fitting::default() };
+        let Ok(state) = read_plan(&plan) else { return Fitting::default() };
+        Fitting::of(state.nodes.iter().map(|node| (node.id().to_string(), state.node_words(node))))
     }
 
     /// The checkpoints of a loop; of the newest of this folder where none is named.

@@ -3,6 +3,7 @@ use clap::Args;
 use loop_host::run_folder::RunFolder;
 
 use super::compare::{self, Manner};
+use super::plan_history;
 use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::here::{LoopHere, Wanted};
@@ -28,11 +29,16 @@ pub(crate) struct DiffArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &DiffArgs) -> Done {
+    let manner = Manner { json: args.json, stat: args.stat, pager: !args.no_pager };
     let (folder, between) = match (args.id.id.as_deref(), args.between.as_deref()) {
         (Some(word), None) if looks_like_points(word) => (of_points(context, word)?, word),
-        (id, between) => (context.find_or_here(id, Wanted::Newest)?, between.unwrap_or_default()),
+        (id, between) => {
+            if let Some(plan) = context.plan_or_here(id, Wanted::Newest) {
+                return plan_history::diff(context, &plan, between.unwrap_or_default(), manner);
+            }
+            (context.find_or_here(id, Wanted::Newest)?, between.unwrap_or_default())
+        }
     };
-    let manner = Manner { json: args.json, stat: args.stat, pager: !args.no_pager };
     compare::run(context, &folder, between, manner)
 }
 

@@ -6,7 +6,7 @@ use loop_host::agents::first_installed;
 use loop_host::paths::path_of;
 use loop_host::run_folder;
 
-use super::status::{LatelyLoops, rows, task_table};
+use super::status::{LatelyLoops, task_table};
 use crate::context::{Context, Done, runs_error};
 use crate::render::summary;
 
@@ -14,7 +14,7 @@ use crate::render::summary;
 const ROWS_MAX: usize = 10;
 
 pub(crate) fn run(context: &Context) -> Done {
-    let shown = rows(LatelyLoops::of(context)?.shown);
+    let shown = LatelyLoops::of(context)?.rows(context);
     let any = !run_folder::all(&context.home).map_err(|error| runs_error(&error))?.is_empty();
     if !shown.is_empty() {
         let some = &shown[..shown.len().min(ROWS_MAX)];
@@ -43,6 +43,8 @@ fn next(context: &Context, shown: &[Row], any: bool) -> String {
     };
     let lines: Vec<String> = if let Some(row) = find(&[Status::Running, Status::Waiting]) {
         vec![format!("watch:     loop status {} --watch", row.id), format!("history:   loop history {}", row.id)]
+    } else if let Some(row) = find(&[Status::Paused]).filter(|row| row.is_plan && row.qualification.is_some()) {
+        vec![format!("choose:    loop pick {}", row.id), format!("why:       loop status {}", row.id)]
     } else if let Some(row) = find(&[Status::Crashed, Status::Paused]) {
         let folder = is_elsewhere(row).then(|| format!("folder:    {}", text::one_line(&row.workspace, 200)));
         let lines = [format!("next:      {}", resume(context, row)), format!("why:       loop status {}", row.id)];

@@ -11,7 +11,7 @@ use loop_host::journal;
 use loop_host::process::tail_of;
 use loop_host::run_folder::RunFolder;
 
-use super::compare;
+use super::{compare, plan_history};
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
 use crate::here::Wanted;
@@ -49,6 +49,14 @@ pub(crate) struct HistoryArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
+    if let Some(folder) = args.id.plan(context, Wanted::Newest) {
+        let manner = compare::Manner { json: args.json, stat: args.stat, pager: !args.no_pager };
+        return match (&args.diff, args.events) {
+            (Some(words), _) => plan_history::diff(context, &folder, words, manner),
+            (None, true) => Err(plan_history::no_events(&folder)),
+            (None, false) => plan_history::run(context, &folder, args.json),
+        };
+    }
     let folder = args.id.find(context, Wanted::Newest)?;
     if let Some(words) = &args.diff {
         let manner = compare::Manner { json: args.json, stat: args.stat, pager: !args.no_pager };
@@ -133,7 +141,7 @@ pub(super) fn read(folder: &RunFolder) -> Result<(journal::Reading, History), Co
     Ok((reading, history))
 }
 
-fn table_text(history: &History, printer: Printer) -> String {
+pub(super) fn table_text(history: &History, printer: Printer) -> String {
     let mut text = match &history.baseline {
         Some(baseline) => format!("before iteration 1: {}\n", promise(Some(baseline.promise))),
         None => String::new(),

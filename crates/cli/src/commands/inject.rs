@@ -11,6 +11,7 @@ use loop_host::run_folder::RunFolder;
 use serde_json::json;
 
 use super::ask;
+use super::plan_inject::{self, PlanInjection};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::here::{WORDS, Wanted};
@@ -30,6 +31,9 @@ pub(crate) struct InjectArgs {
     /// Repeat it in all later prompts
     #[arg(long)]
     keep: bool,
+    /// Of a plan: only the loop of this node or branch [default: every loop that is at work]
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -37,12 +41,23 @@ pub(crate) struct InjectArgs {
 
 pub(crate) fn run(context: &Context, args: &InjectArgs) -> Done {
     let (id, word) = words(context, args)?;
-    let folder = context.find_or_here(id, Wanted::Resumable)?;
+    let plan = context.plan_or_here(id, Wanted::Resumable);
+    let found = if plan.is_none() { Some(context.find_or_here(id, Wanted::Resumable)?) } else { None };
     let text = text(word, args.file.as_deref()).map_err(|error| {
         CommandError::new(Kind::Wrong, "cannot read the text")
             .because(error.to_string())
             .hint("loop inject ID \"text\", or --file FILE, or - for stdin")
     })?;
+    if let Some(plan) = plan {
+        let asked = PlanInjection { text: &text, keep: args.keep, node: args.node.as_deref() };
+        return plan_inject::run(context, &plan, &asked, args.json);
+    }
+    let Some(folder) = found else { return Ok(0) };
+    if let Some(node) = &args.node {
+        return Err(CommandError::new(Kind::Wrong, format!("--node {node}: loop {} has no nodes", folder.id))
+            .because("only a plan has nodes or branches")
+            .hint(format!("leave --node out: loop inject {} \"a text\"", folder.id)));
+    }
     if folder.holder().is_none() {
         return record(context, &folder, &text, args);
     }

@@ -25,7 +25,7 @@ pub(crate) struct PauseArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
-    if let Some(folder) = args.id.plan(context) {
+    if let Some(folder) = args.id.plan(context, Wanted::AtWork) {
         plan::refuse_wait(&folder, "loop pause", args.wait)?;
         let said = "pauses after the iterations of its loops";
         return plan::tell(context, &folder, PlanAsk { what: Ask::Pause, by: "loop pause", said }, args.json);

@@ -1,7 +1,9 @@
 //! `loop pick`: apply a branch of a plan.
+use std::io::{BufRead, IsTerminal};
+
 use clap::Args;
 use loop_core::control::Ask;
-use loop_core::plan::{NodeId, PlanReasonCode, PlanRequest, PlanState};
+use loop_core::plan::{NodeEnd, NodeId, PlanReasonCode, PlanRequest, PlanState};
 use loop_core::refusal::Refusal;
 use loop_host::plan::reopen_plan;
 use loop_host::run_folder::RunFolder;
@@ -10,6 +12,8 @@ use super::plan::PlanAsk;
 use super::{best_of, plan};
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
+use crate::render::plan::table;
+use crate::render::plan_diffs;
 
 /// Apply a branch of a plan to the workspace
 #[derive(Debug, Args)]
@@ -17,9 +21,9 @@ pub(crate) struct PickArgs {
     /// The plan: its id, or any beginning of it that fits one plan only
     #[arg(value_name = "PLAN")]
     plan: String,
-    /// The branch, as the table of the plan names it
+    /// The branch, as the table of the plan names it [default: shows what each one changed, and asks]
     #[arg(value_name = "BRANCH")]
-    branch: String,
+    branch: Option<String>,
     /// Print events as lines of JSON instead of a summary
     #[arg(long)]
     json: bool,
@@ -28,15 +32,56 @@ pub(crate) struct PickArgs {
 pub(crate) fn run(context: &Context, args: &PickArgs) -> Done {
     let folder = context.find_plan(&args.plan)?;
     let state = loop_host::plan::read_plan(&folder).map_err(|error| crate::context::read_error(&error))?;
-    let request = checked(&folder, &state, &args.branch)?;
+    let branch = match &args.branch {
+        Some(branch) => branch.clone(),
+        None => asked(context, &folder, &state)?,
+    };
+    let request = checked(&folder, &state, &branch)?;
     if folder.holder().is_some() {
-        let what = Ask::Pick { branch: args.branch.clone() };
-        let said = format!("the pick of branch {} is taken; it is applied when the plan gets there", args.branch);
+        let said = format!("the pick of branch {branch} is taken; it is applied when the plan gets there");
+        let what = Ask::Pick { branch };
         return plan::tell(context, &folder, PlanAsk { what, by: "loop pick", said: &said }, args.json);
     }
     let mut person = context.person();
     let ready = reopen_plan(&context.home, folder, "loop pick", Some(request), &mut person)?;
     best_of::drive(context, ready, args.json)
+}
+
+/// Shows what each branch changed and the table with every column, and asks which one it is.
+fn asked(context: &Context, folder: &RunFolder, state: &PlanState) -> Result<String, CommandError> {
+    let id = &folder.id;
+    let passing: Vec<&str> =
+        state.nodes.iter().filter(|node| node.end() == Some(&NodeEnd::Passed)).map(|node| node.id().as_str()).collect();
+    let missing = |why: &str| {
+        let error = CommandError::new(Kind::Wrong, "the branch is missing").because(why.to_owned());
+        match passing.first() {
+            Some(first) => {
+                error.hint(format!("these pass: {}; for example: loop pick {id} {first}", passing.join(", ")))
+            }
+            None => error.hint(format!("no branch has passed yet: loop status {id}")),
+        }
+    };
+    if passing.is_empty() || state.ranking.is_none() {
+        return Err(missing("there is nothing to choose from now"));
+    }
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return Err(missing("there is no terminal to ask on"));
+    }
+    let printer = context.printer;
+    printer.progress(&plan_diffs::of_passing(&context.home, state, printer));
+    printer.progress(&format!(
+        "\n{}which branch is applied? {}, or Enter for none: ",
+        table(state),
+        passing.join(", ")
+    ));
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    match line.trim() {
+        "" => Err(CommandError::new(Kind::Wrong, "nothing was picked, and nothing changed")
+            .because(read.err().map_or_else(|| "no branch was named".to_owned(), |error| error.to_string()))
+            .hint(format!("loop pick {id} BRANCH"))),
+        branch => Ok(branch.to_owned()),
+    }
 }
 
 /// The request, where it makes sense now: nothing is sent and nothing is opened before.

@@ -4,7 +4,7 @@ use loop_core::plan::PlanState;
 use loop_core::run::Status;
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::JSON_VERSION;
+use loop_core::view::{JSON_VERSION, PlanView, Row};
 use loop_host::clock;
 use loop_host::plan::{read_plan, roll_back_plan};
 use loop_host::run_folder::{self, RunFolder};
@@ -27,11 +27,18 @@ fn status_of(folder: &RunFolder, state: &PlanState) -> &'static str {
 
 /// `loop status PLAN`: its branches, or its end.
 pub(crate) fn status(context: &Context, folder: &RunFolder, as_json: bool) -> Done {
-    let state = read_plan(folder).map_err(|error| read_error(&error))?;
     if as_json {
+        let state = read_plan(folder).map_err(|error| read_error(&error))?;
         context.printer.json(&value(folder, &state));
         return Ok(0);
     }
+    context.printer.answer(&status_text(context, folder)?);
+    Ok(0)
+}
+
+/// The same as text.
+pub(crate) fn status_text(context: &Context, folder: &RunFolder) -> Result<String, CommandError> {
+    let state = read_plan(folder).map_err(|error| read_error(&error))?;
     let mut text = header(&state);
     if state.over.is_some() {
         text.push_str(&format!("\n{}", summary(&state, context.printer)));
@@ -43,8 +50,7 @@ pub(crate) fn status(context: &Context, folder: &RunFolder, as_json: bool) -> Do
             text.push_str(&format!("\nits process is gone; next: loop resume {}\n", folder.id));
         }
     }
-    context.printer.answer(&text);
-    Ok(0)
+    Ok(text)
 }
 
 fn value(folder: &RunFolder, state: &PlanState) -> Value {
@@ -140,17 +146,33 @@ pub(crate) fn rollback(context: &Context, folder: &RunFolder, to: &str, as_json:
     Ok(0)
 }
 
-/// A line for each plan, the newest first, for `loop list`.
-pub(crate) fn lines(context: &Context) -> String {
+/// All plans that can be read, the newest first.
+pub(crate) fn views(context: &Context) -> Vec<(RunFolder, PlanView)> {
     let folders = run_folder::all_in(&context.home.plans()).unwrap_or_default();
-    let mut plans: Vec<(RunFolder, PlanState)> =
-        folders.into_iter().filter_map(|folder| read_plan(&folder).ok().map(|state| (folder, state))).collect();
-    plans.sort_by_key(|(_, state)| std::cmp::Reverse(state.created.wall_ms));
-    let line = |(folder, state): &(RunFolder, PlanState)| {
-        let spec = state.spec.as_ref()?;
-        let (kind, name) = (spec.kind(), text::escaped_head(&spec.name, 60));
-        let runs: Vec<String> = state.nodes.iter().filter_map(|node| Some(node.run.as_ref()?.to_string())).collect();
-        Some(format!("plan {}  {}  {kind}  {name}  (loops {})\n", folder.id, status_of(folder, state), runs.join(", ")))
+    let view = |folder: RunFolder| {
+        let state = read_plan(&folder).ok()?;
+        let view = PlanView::of(&state, folder.holder().is_some(), clock::now())?;
+        Some((folder, view))
     };
-    plans.iter().filter_map(line).collect()
+    let mut plans: Vec<(RunFolder, PlanView)> = folders.into_iter().filter_map(view).collect();
+    plans.sort_by(|(_, one), (_, other)| other.started_at.cmp(&one.started_at));
+    plans
+}
+
+/// Rows for people: the loops of a plan stand as one row, which is the plan's. The newest first.
+pub(crate) fn with_plans(rows: Vec<Row>, plans: &[PlanView]) -> Vec<Row> {
+    let is_known = |id: &String| plans.iter().any(|plan| plan.id == *id);
+    let mut rows: Vec<Row> = rows.into_iter().filter(|row| !row.plan.as_ref().is_some_and(is_known)).collect();
+    if !plans.is_empty() {
+        rows.extend(plans.iter().map(PlanView::row));
+        rows.sort_by(|one, other| other.started_at.cmp(&one.started_at));
+    }
+    rows
+}
+
+/// Plans that are not over, or that changed since a moment.
+pub(crate) fn views_since(context: &Context, since_ms: u64) -> Vec<PlanView> {
+    let since = time::rfc3339(since_ms);
+    let views = views(context).into_iter().map(|(_, view)| view);
+    views.filter(|view| !view.row().is_over() || view.updated_at >= since).collect()
 }

@@ -11,7 +11,7 @@ use loop_host::process::tail_of;
 use loop_host::run_folder::{RunFolder, read_text};
 use loop_host::{clock, index, journal};
 
-use super::{checkpoint_lookup, compare, list, output_file};
+use super::{checkpoint_lookup, compare, list, output_file, plan, plan_report};
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::here::Wanted;
 use crate::kept::KeptCheckpoints;
@@ -65,6 +65,16 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn run(context: &Context, args: &ReportArgs) -> Done {
     let format = if args.json { ReportFormat::Json } else { args.format };
+    let plan = args.id.as_deref().and_then(|id| context.plan_or_here(Some(id), Wanted::Newest));
+    if let Some(folder) = plan {
+        let page = plan_report::read(context, &folder, !args.no_diff)?;
+        let title = format!("plan {}", folder.id);
+        let text = match format {
+            ReportFormat::Json => page.json,
+            form @ (ReportFormat::Markdown | ReportFormat::Html) => in_form(form, &title, &page.blocks),
+        };
+        return deliver(context, args, &title, &text, &[page.workspace]);
+    }
     let (title, text, workspaces) = match &args.id {
         Some(id) => {
             let folder = context.find_or_here(Some(id), Wanted::Newest)?;
@@ -92,11 +102,16 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Done {
             (title, text, workspaces)
         }
     };
+    deliver(context, args, &title, &text, &workspaces)
+}
+
+/// Prints the text, or writes it to the file that was named.
+fn deliver(context: &Context, args: &ReportArgs, title: &str, text: &str, workspaces: &[PathBuf]) -> Done {
     let Some(path) = &args.output else {
-        context.printer.answer(&text);
+        context.printer.answer(text);
         return Ok(0);
     };
-    output_file::write(&workspaces, path, &text)?;
+    output_file::write(workspaces, path, text)?;
     context.printer.progress(&format!("the report of {title} is in {}\n", path.display()));
     Ok(0)
 }
@@ -138,7 +153,9 @@ fn of_period(context: &Context, since_ms: u64) -> Result<(PeriodReport, Vec<Path
         let ids = unreadable.join(", ");
         context.printer.progress(&format!("not in the report: {ids} (just begun, or damaged: see loop doctor)\n"));
     }
-    Ok((PeriodReport::new(since_ms, clock::now(), loops), workspaces))
+    let plans = plan::views_since(context, since_ms);
+    workspaces.extend(plans.iter().map(|plan| path_of(&plan.workspace)));
+    Ok((PeriodReport::new(since_ms, clock::now(), loops, plans), workspaces))
 }
 
 /// A run that was read.

@@ -45,7 +45,7 @@ impl ResumeArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
-    if let Some(folder) = args.id.plan(context) {
+    if let Some(folder) = args.id.plan(context, Wanted::Resumable) {
         return resume_plan(context, args, folder);
     }
     let folder = args.id.find(context, Wanted::Resumable)?;

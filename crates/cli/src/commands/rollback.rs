@@ -17,6 +17,7 @@ use serde_json::json;
 use super::{ask, checkpoint_lookup, plan};
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
+use crate::here::{WORDS, Wanted};
 use crate::kept::KeptCheckpoints;
 use crate::render::error::{CommandError, Kind};
 use crate::render::live::{Tense, rolled_back, rolled_back_file};
@@ -61,9 +62,39 @@ pub(crate) struct RollbackArgs {
 const PATHS_MAX: usize = 100;
 const PATHS_BYTES_MAX: usize = 8 * 1024;
 
+/// What a rollback of a plan cannot do: it would be done in another way than was asked for.
+fn refuse_for_plan(args: &RollbackArgs, folder: &RunFolder) -> Result<(), CommandError> {
+    let typed = [
+        (!args.paths.is_empty(), "paths"),
+        (args.dry_run, "--dry-run"),
+        (args.restore_git, "--restore-git"),
+        (args.now, "--now"),
+        (args.after, "--after"),
+        (args.wait, "--wait"),
+    ];
+    let Some((_, name)) = typed.into_iter().find(|(is_typed, _)| *is_typed) else { return Ok(()) };
+    let id = &folder.id;
+    Err(CommandError::new(Kind::Wrong, format!("the rollback of a plan does not take {name}"))
+        .because(format!("{id} is a plan: it is rolled back as a whole, when it has ended"))
+        .hint(format!("loop rollback {id} initial; what it changed: loop diff {id}")))
+}
+
+/// The plan that is meant, and its checkpoint: a checkpoint alone is one of the newest plan of this folder, where no
+/// loop is newer.
+fn of_plan<'a>(context: &Context, id: Option<&'a str>, word: Option<&'a str>) -> Option<(RunFolder, &'a str)> {
+    match (id, word) {
+        (id, Some(word)) => context.plan_or_here(id, Wanted::Newest).map(|plan| (plan, word)),
+        (Some(word), None) if !WORDS.contains(&word) && context.ids_of(word).is_empty() => {
+            context.plan_here(Wanted::Newest).map(|plan| (plan, word))
+        }
+        (_, None) => None,
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
     let (id, word) = (args.id.id.as_deref(), args.checkpoint.as_deref());
-    if let (Some(folder), Some(word)) = (args.id.plan(context), word) {
+    if let Some((folder, word)) = of_plan(context, id, word) {
+        refuse_for_plan(args, &folder)?;
         return plan::rollback(context, &folder, word, args.json);
     }
     let (folder, word) = checkpoint_lookup::find_loop(context, id, word, "rollback")?;

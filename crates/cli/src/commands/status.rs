@@ -52,7 +52,14 @@ pub(crate) struct StatusArgs {
 
 pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
     if let Some(folder) = args.which.plan(context) {
-        return plan::status(context, &folder, args.json);
+        if !args.watch {
+            return plan::status(context, &folder, args.json);
+        }
+        return on_screen(context, || {
+            // Asked first, so that the last screen does not say that it runs.
+            let ended = has_ended(&folder);
+            Ok((plan::status_text(context, &folder)?, ended))
+        });
     }
     let args = &StatusArgs { which: args.which.settled(context)?, ..*args };
     if !args.watch {
@@ -60,6 +67,15 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
         context.printer.answer(&text);
         return Ok(0);
     }
+    on_screen(context, || {
+        // Asked first, so that the last screen does not say that it runs.
+        let ended = args.which.is_said() && has_ended(&args.which.find(context)?);
+        Ok((watched(context, args)?, ended))
+    })
+}
+
+/// Draws a text again and again until it is the last one, or a person leaves.
+fn on_screen(context: &Context, mut look: impl FnMut() -> Result<(String, bool), CommandError>) -> Done {
     if !stdout_is_terminal() {
         return Err(CommandError::new(Kind::Wrong, "--watch needs a terminal")
             .because("it draws over what it drew before")
@@ -71,9 +87,7 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
     let keys = KeyInput::begin(std::io::stdin()).ok();
     let screen = SecondScreen::open(context.printer);
     let last = loop {
-        // Asked first, so that the last screen does not say that it runs.
-        let ended = args.which.is_said() && has_ended(&args.which.find(context)?);
-        let text = watched(context, args)?;
+        let (text, ended) = look()?;
         if ended || !signals.take().is_empty() {
             break text;
         }
@@ -131,7 +145,7 @@ fn watched(context: &Context, args: &StatusArgs) -> Result<String, CommandError>
     }
     let lately = LatelyLoops::of(context)?;
     let others = lately.line_for_others();
-    let mut shown = rows(lately.shown);
+    let mut shown = lately.rows(context);
     if shown.is_empty() {
         return once(context, args);
     }
@@ -151,14 +165,16 @@ fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
     }
     if args.json {
         let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
-        return Ok(pretty(&Listing::new(rows(listed))));
+        let plans = plan::views(context).into_iter().map(|(_, view)| view).collect();
+        return Ok(pretty(&Listing::with_plans(rows(listed), plans)));
     }
     let lately = LatelyLoops::of(context)?;
-    if lately.shown.is_empty() {
+    let others = lately.line_for_others();
+    let shown = lately.rows(context);
+    if shown.is_empty() {
         return Ok("nothing runs, and nothing ended in the last hour\nall loops:  loop list\n".to_owned());
     }
-    let others = lately.line_for_others();
-    Ok(rows_table(&rows(lately.shown)) + &others)
+    Ok(rows_table(&shown) + &others)
 }
 
 /// What programs see of one loop.
@@ -380,6 +396,12 @@ impl LatelyLoops {
         let list = ShortList::of_newest(&context.home, hour_ago, ENDED_SHOWN_MAX);
         let shown = index::list_since(&context.home, list.since_ms).map_err(|error| runs_error(&error))?;
         Ok(Self { shown, left_out: list.left_out })
+    }
+
+    /// Their rows; the loops of a plan stand as one row, which is the plan's.
+    pub(crate) fn rows(self, context: &Context) -> Vec<Row> {
+        let plans = plan::views_since(context, clock::now().wall_ms.saturating_sub(LATELY_MS));
+        plan::with_plans(rows(self.shown), &plans)
     }
 
     /// A line about those that are not shown; empty where all are.

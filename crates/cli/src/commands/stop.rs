@@ -22,7 +22,7 @@ pub(crate) struct StopArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> Done {
-    if let Some(folder) = args.id.plan(context) {
+    if let Some(folder) = args.id.plan(context, Wanted::AtWork) {
         plan::refuse_wait(&folder, "loop stop", args.wait)?;
         let said = "stops after the iterations of its loops";
         return plan::tell(context, &folder, PlanAsk { what: Ask::Stop, by: "loop stop", said }, args.json);

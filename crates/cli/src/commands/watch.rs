@@ -10,8 +10,7 @@ use loop_host::process::Follower;
 use loop_host::run_folder::RunFolder;
 use loop_host::signals::Signals;
 
-use super::checkpoint_lookup;
-use super::list;
+use super::{checkpoint_lookup, list, plan_watch};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::here::Wanted;
@@ -44,8 +43,12 @@ pub(crate) struct WatchArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
-    let folder = args.id.find(context, Wanted::AtWorkOrNewest)?;
     let since_ms = args.since.as_deref().map(list::since).transpose()?.unwrap_or(0);
+    if let Some(plan) = args.id.plan(context, Wanted::AtWorkOrNewest) {
+        let manner = plan_watch::PlanWatchManner { follow: args.follow, since_ms, json: args.json };
+        return plan_watch::run(context, &plan, manner);
+    }
+    let folder = args.id.find(context, Wanted::AtWorkOrNewest)?;
     let unreadable =
         |error: std::io::Error| CommandError::new(Kind::Unable, "cannot read the loop").because(error.to_string());
     let mut signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;

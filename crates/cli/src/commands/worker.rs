@@ -2,7 +2,7 @@
 //! the newest of this folder.
 use clap::Args;
 use loop_host::launch;
-use loop_host::run_folder::{self, FoundFolder, RunFolder};
+use loop_host::run_folder::RunFolder;
 
 use crate::context::Context;
 use crate::here::{WORDS, Wanted};
@@ -35,13 +35,9 @@ impl WhichArgs {
         Ok(Self { id, ..self.clone() })
     }
 
-    /// The plan that is meant, where the id names one.
+    /// The plan that is meant: the id names one, or `@` means one.
     pub(crate) fn plan(&self, context: &Context) -> Option<RunFolder> {
-        let id = self.id.as_deref().filter(|id| !WORDS.contains(id))?;
-        match run_folder::find_any(&context.home, id) {
-            Ok(FoundFolder::Plan(plan)) => Some(plan),
-            Ok(FoundFolder::Run(_)) | Err(_) => None,
-        }
+        context.plan_or_here(Some(self.id.as_deref()?), Wanted::Newest)
     }
 
     /// The loop that is meant.

@@ -59,6 +59,12 @@ impl CommandError {
         text
     }
 
+    /// What is wrong and why, in one line.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        self.0.sentence()
+    }
+
     /// The exit code.
     #[must_use]
     pub fn code(&self) -> u8 {

@@ -12,6 +12,8 @@
 //! | `error` | an error: what, why, what to do next |
 //! | `table` `wrap` `diff` `pager` | tables, long values beside a label, differences, long answers |
 //! | `plan` `plan_live` | a plan: its branches while they work, the ranking, its end |
+//! | `plan_diffs` `plan_history` | what each branch changed, for a choice; what happened in a plan |
+//! | `plan_report` | a plan as a page to read |
 //! | `report` `page` | the pages of `loop report`, as Markdown or HTML |
 //! | `verified` `junit` `handed` | what `loop verify` found; of a proof that was handed over |
 //!
@@ -32,7 +34,10 @@ pub(crate) mod outbox;
 pub(crate) mod page;
 pub(crate) mod pager;
 pub(crate) mod plan;
+pub(crate) mod plan_diffs;
+pub(crate) mod plan_history;
 pub(crate) mod plan_live;
+pub(crate) mod plan_report;
 pub(crate) mod printer;
 pub(crate) mod report;
 pub(crate) mod sentences;

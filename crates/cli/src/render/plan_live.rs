@@ -43,12 +43,41 @@ pub(crate) struct PlanLive {
     /// How many hooks that ended are shown.
     hooks_shown: usize,
     now_wall_ms: u64,
+    /// Another process drives the plan.
+    is_watched: bool,
 }
 
 impl PlanLive {
     pub(crate) fn new(printer: Printer, home: Home, json: bool) -> Self {
         let (out, err) = (Outbox::new(To::Stdout), Outbox::new(To::Stderr));
-        Self { printer, home, json, out, err, drawn: 0, runs: BTreeMap::new(), hooks_shown: 0, now_wall_ms: 0 }
+        let runs = BTreeMap::new();
+        Self { printer, home, json, out, err, drawn: 0, runs, hooks_shown: 0, now_wall_ms: 0, is_watched: false }
+    }
+
+    /// Everything on stdout: for a plan that another process drives. `draws`: a line for each node, drawn over again.
+    pub(crate) fn onto_stdout(printer: Printer, home: Home, json: bool, draws: bool) -> Self {
+        let printer = if json { printer.for_events() } else { printer.for_watching(draws) };
+        Self { err: Outbox::new(To::Stdout), is_watched: true, ..Self::new(printer, home, json) }
+    }
+
+    /// Shows the first lines of a watched plan.
+    pub(crate) fn first(&mut self, text: &str) {
+        self.clear();
+        self.show(text);
+    }
+
+    /// Shows what each node does now, in lines that stay.
+    pub(crate) fn now(&mut self, state: &PlanState, at: At) {
+        let lines = self.lines(state, at);
+        self.clear();
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        self.show(&text);
+    }
+
+    /// Waits for the reader: whatever waits is written.
+    pub(crate) fn keep_up(&mut self) {
+        self.out.finish();
+        self.err.finish();
     }
 
     fn show(&mut self, text: &str) {
@@ -149,8 +178,20 @@ impl PlanLive {
             | PlanEvent::Opened
             | PlanEvent::Reopened { .. }
             | PlanEvent::OpenedForRequest { .. }
-            | PlanEvent::Noticed(PlanNotice::Started { .. } | PlanNotice::Progress { .. })
+            | PlanEvent::Noticed(PlanNotice::Started { .. })
             | PlanEvent::DeadlinePassed => {}
+            PlanEvent::Noticed(PlanNotice::Progress { order, iterations, best, cost_micros, .. }) => {
+                let open = state.orders.iter().find(|(id, _)| id == order);
+                let Some(node) = open.and_then(|(_, open)| open.order.node()) else { return };
+                // On a terminal the line of the node says it.
+                if !self.printer.live {
+                    let named = Self::named(state, node);
+                    let words = format!("{} {named}: iteration {iterations} ended, {}", noun(state), best.words());
+                    self.line(Some(Paint::Dim), &words);
+                }
+                let body = json!({"node": node, "iterations": iterations, "best": best, "cost_micros": cost_micros});
+                self.event("progress", at, body);
+            }
         }
     }
 
@@ -276,10 +317,15 @@ impl Reporter<Plan> for PlanLive {
             PlanFact::Ordered { order: PlanOrder::Ask(PlanQuestion::Pick), .. } => {
                 if !self.json {
                     self.clear();
-                    self.show(&super::plan::table(state));
+                    let diffs = super::plan_diffs::of_passing(&self.home, state, self.printer);
+                    self.show(&format!("{diffs}\n{}", super::plan::table(state)));
                 }
                 let pick = pick_command(state);
-                let asked = format!("which branch is applied? type its number and Enter, or elsewhere: {pick}");
+                let asked = if self.is_watched {
+                    format!("which branch is applied? {pick}")
+                } else {
+                    format!("which branch is applied? type its number and Enter, or elsewhere: {pick}")
+                };
                 self.line(Some(Paint::Warn), &asked);
             }
             PlanFact::Concluded { outcome, reason } => {
@@ -314,7 +360,12 @@ impl Reporter<Plan> for PlanLive {
         if self.json || !self.printer.live || !self.err.is_empty() {
             return;
         }
-        let width = loop_host::terminal::columns(std::io::stderr()).unwrap_or(80).saturating_sub(1);
+        let width = if self.is_watched {
+            loop_host::terminal::columns(std::io::stdout())
+        } else {
+            loop_host::terminal::columns(std::io::stderr())
+        };
+        let width = width.unwrap_or(80).saturating_sub(1);
         let lines = self.lines(state, now);
         self.clear();
         let text: String = lines.iter().map(|line| format!("{}\n", cut(line, width))).collect();

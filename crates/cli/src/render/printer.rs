@@ -80,6 +80,11 @@ impl Printer {
         Self { colour_err: self.colour_out, loudness: Loudness::Verbose, live: false, ..self }
     }
 
+    /// The same, or one that may draw lines over again.
+    pub(crate) fn for_watching(self, draws: bool) -> Self {
+        Self { live: draws, ..self.for_answers() }
+    }
+
     /// One that shows only answers.
     pub(crate) fn for_events(self) -> Self {
         Self { loudness: Loudness::Quiet, live: false, ..self }

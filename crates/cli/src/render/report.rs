@@ -6,6 +6,7 @@ use loop_core::view::{Attention, NextStep, PeriodReport, ReportedIteration, Repo
 
 use super::diff::brief;
 use super::page::Block;
+use super::plan_report;
 
 /// So many files of an iteration are named.
 const FILES_NAMED_MAX: usize = 5;
@@ -46,7 +47,10 @@ pub(crate) fn of_run(report: &RunReport, patch: Option<String>, local: &dyn Fn(&
 
 /// The page of all runs of a period.
 pub(crate) fn of_period(report: &PeriodReport, local: &dyn Fn(&str) -> String) -> Vec<Block> {
-    let count = |attention| report.loops.iter().filter(|report| report.attention() == attention).count();
+    let count = |attention| {
+        let plans = report.plans.iter().filter(|plan| Attention::of_plan(plan) == attention).count();
+        report.alone().filter(|report| report.attention() == attention).count() + plans
+    };
     let counts = [
         (count(Attention::NeedsYou), "needs you", "need you"),
         (count(Attention::Running), "runs", "run"),
@@ -57,7 +61,7 @@ pub(crate) fn of_period(report: &PeriodReport, local: &dyn Fn(&str) -> String) -
     let words: Vec<String> =
         words.map(|(count, one, more)| format!("{count} {}", if *count == 1 { one } else { more })).collect();
     let mut page = vec![Block::Heading(1, format!("Loops since {}", local(&report.since)))];
-    if report.loops.is_empty() {
+    if report.loops.is_empty() && report.plans.is_empty() {
         page.push(Block::Text("No loop was at work.".to_owned()));
         return page;
     }
@@ -69,11 +73,17 @@ pub(crate) fn of_period(report: &PeriodReport, local: &dyn Fn(&str) -> String) -
         (Attention::Ended, "Cancelled"),
     ];
     for (attention, title) in sections {
-        let mut of_it = report.loops.iter().filter(|report| report.attention() == attention).peekable();
-        if of_it.peek().is_none() {
+        let mut of_it = report.alone().filter(|report| report.attention() == attention).peekable();
+        let mut plans = report.plans.iter().filter(|plan| Attention::of_plan(plan) == attention).peekable();
+        if of_it.peek().is_none() && plans.peek().is_none() {
             continue;
         }
         page.push(Block::Heading(2, title.to_owned()));
+        for plan in plans {
+            page.push(Block::Heading(3, plan_report::title(plan)));
+            page.push(Block::Facts(plan_report::in_short(plan)));
+            page.push(Block::Commands(plan_report::commands(plan)));
+        }
         for report in of_it {
             let run = &report.run;
             page.push(Block::Heading(3, format!("{}: {}", run.id, text::one_line(&run.goal, TASK_LETTERS_MAX))));

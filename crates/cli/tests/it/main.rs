@@ -49,6 +49,8 @@ mod newcomer;
 mod other_agent;
 mod output;
 mod outside_files;
+mod plan_faces;
+mod plan_flags;
 mod plans;
 mod power_cuts;
 mod printed_commands;

@@ -11,6 +11,7 @@
 //! | `result` `certificate` `verification` | the end of a run; its proof; `loop verify` |
 //! | `qualification` | what must stand beside the word for an end, on every face |
 //! | `plan` | a plan: its nodes with words, the ranking of its branches |
+//! | `plan_history` | what happened in a plan: runs of its nodes, merges, requests, the apply |
 //! | `events` | the events of `loop start --json` |
 //! | `loopr` | what the Loopr specification asks to publish |
 //!
@@ -23,6 +24,7 @@ mod limits;
 mod loopr;
 mod now;
 mod plan;
+mod plan_history;
 mod qualification;
 mod record;
 mod report;
@@ -41,6 +43,7 @@ pub use limits::{BudgetView, CallsView, RunLimit, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};
 pub use now::{Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text};
 pub use plan::{NodeRow, PlanView, RankingRow, RankingTable};
+pub use plan_history::{AppliedPlan, NodeMerge, NodeRun, PlanHistory, PlanRequestRow};
 pub use qualification::{end_words, qualification};
 pub use record::{
     BreakerState, CircuitEvent, Claims, EVENTS_MAX, Events, Record, SessionEvent, SessionEventKind, expired,

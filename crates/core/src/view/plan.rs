@@ -1,10 +1,13 @@
 //! A plan for people and programs: its nodes with words, and the ranking of its branches as a table.
 use serde::Serialize;
 
-use crate::plan::{NodeEnd, NodeId, NodeStage, NodeState, PlanState, RunPurpose};
+use super::row::Row;
+use super::seconds;
+use crate::plan::{NodeEnd, NodeId, NodeStage, NodeState, PlanOutcome, PlanState, RunDigest, RunPurpose};
 use crate::policy::budget::money_text;
 use crate::policy::candidate::{Candidate, CandidateGates, RankColumn, Ranking};
-use crate::run::Status;
+use crate::run::{Outcome, Status};
+use crate::text;
 use crate::time::{self, At};
 
 /// A plan as `loop status`, `list` and `watch` show it.
@@ -24,6 +27,18 @@ pub struct PlanView {
     pub exit_code: Option<u8>,
     /// Why it ended.
     pub reason: Option<String>,
+    /// Whether `loop resume` may continue it.
+    pub resumable: bool,
+    /// Whether a person is to pick a branch or to answer a question.
+    pub waits_for_person: bool,
+    /// Where its result is applied.
+    pub workspace: String,
+    /// When it was started.
+    pub started_at: String,
+    /// When something was last recorded of it.
+    pub updated_at: String,
+    /// The branch that was chosen.
+    pub chosen: Option<String>,
     /// How long it was at work.
     pub elapsed_ms: u64,
     /// What all its runs have cost, in millionths of a dollar.
@@ -59,6 +74,8 @@ pub struct NodeRow {
     pub after_conflict: bool,
     /// How many iterations that run has ended.
     pub iterations: u32,
+    /// What its gates said at the end of that run: `pass`, or how many do not; null before.
+    pub gates: Option<String>,
     /// What all its runs have cost, in millionths of a dollar.
     pub cost_micros: u64,
 }
@@ -97,12 +114,7 @@ impl PlanView {
             (None, true) => Status::Running,
             (None, false) => Status::Crashed,
         };
-        let running = |node: &NodeState| node.progress.filter(|_| node.is_at_work());
-        let open: u64 = state
-            .nodes
-            .iter()
-            .filter_map(|node| Some(running(node)?.cost_micros.saturating_sub(node.counted_micros)))
-            .fold(0, u64::saturating_add);
+        let open = state.nodes.iter().map(open_micros).fold(0, u64::saturating_add);
         Some(Self {
             id: spec.id.to_string(),
             kind: spec.kind(),
@@ -111,6 +123,13 @@ impl PlanView {
             outcome: state.over.as_ref().map(|over| over.outcome.name()),
             exit_code: standing.map(|standing| standing.exit_code),
             reason: state.over.as_ref().map(|over| over.reason.text.clone()),
+            resumable: state.resumable(),
+            waits_for_person: state.over.as_ref().is_some_and(|over| over.outcome == PlanOutcome::AwaitsPerson),
+            workspace: String::from_utf8(text::unescape_path(&spec.workspace.path))
+                .unwrap_or_else(|_| spec.workspace.path.clone()),
+            started_at: time::rfc3339(state.created.wall_ms),
+            updated_at: time::rfc3339(state.now.wall_ms),
+            chosen: state.chosen.as_ref().map(|chosen| chosen.node.to_string()),
             elapsed_ms: state.active_ms(if alive { now } else { state.now }),
             cost_micros: state.money.spent_micros.saturating_add(open),
             budget_micros: spec.budget_micros,
@@ -120,7 +139,95 @@ impl PlanView {
     }
 }
 
+impl PlanView {
+    /// How many of its nodes are done: merged, passed or answered.
+    #[must_use]
+    pub fn nodes_done(&self) -> usize {
+        self.nodes.iter().filter(|node| matches!(node.state, "merged" | "passed" | "answered")).count()
+    }
+
+    /// The plan as one row of a list, beside loops: it counts nodes where a loop counts iterations.
+    #[must_use]
+    pub fn row(&self) -> Row {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let outcome = match (self.status, self.outcome) {
+            (_, None) => None,
+            (Status::Completed, Some(_)) => Some(Outcome::Verified),
+            (Status::Cancelled, Some(_)) => Some(Outcome::Cancelled),
+            (Status::Crashed, Some(_)) => Some(Outcome::Unable),
+            // It has no process, and a person is needed: it is not called stopped.
+            (Status::Paused, Some(_)) => (!self.waits_for_person).then_some(Outcome::Stopped),
+            (Status::Failed | Status::Running | Status::Waiting, Some(_)) => Some(Outcome::Exhausted),
+        };
+        let only = |node: &NodeRow| node.agent.clone();
+        let mut agents: Vec<String> = self.nodes.iter().map(only).filter(|agent| !agent.is_empty()).collect();
+        agents.dedup();
+        Row {
+            id: self.id.clone(),
+            status: self.status,
+            iteration: count(self.nodes_done()),
+            max_iterations: Some(count(self.nodes.len())),
+            promise: self.kind_words(),
+            agent: agents.join(","),
+            model: None,
+            elapsed_seconds: seconds(self.elapsed_ms),
+            workspace: self.workspace.clone(),
+            goal: self.name.clone(),
+            outcome,
+            qualification: self.waits_for_person.then(|| "waits for you".to_owned()),
+            reason: self.outcome.map(str::to_owned),
+            why: self.reason.clone(),
+            resumable: self.resumable,
+            cost_usd: (self.cost_micros > 0).then(|| dollars(self.cost_micros)),
+            tokens: None,
+            started_at: self.started_at.clone(),
+            updated_at: self.updated_at.clone(),
+            bytes: None,
+            waiting: None,
+            project: None,
+            agent_name: None,
+            thinned: false,
+            plan: None,
+            node: None,
+            is_plan: true,
+        }
+    }
+
+    /// `best of 3`, `workflow of 4`.
+    #[must_use]
+    pub fn kind_words(&self) -> String {
+        let count = self.nodes.len();
+        if self.kind == "best-of" { format!("best of {count}") } else { format!("workflow of {count}") }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "what a plan costs is far below 2^52 millionths")]
+fn dollars(micros: u64) -> f64 {
+    micros as f64 / 1_000_000.0
+}
+
+/// What the run of a node has cost beyond what was counted.
+fn open_micros(node: &NodeState) -> u64 {
+    let running = node.progress.filter(|_| node.is_at_work());
+    running.map_or(0, |progress| progress.cost_micros.saturating_sub(node.counted_micros))
+}
+
+/// What the gates of a run said on its last judged state.
+pub(super) fn gates_words(run: &RunDigest) -> String {
+    match (run.outcome, run.gates_passed) {
+        (Outcome::Claimed, _) => "none, claimed".to_owned(),
+        (_, true) => "pass".to_owned(),
+        (_, false) => format!("no: {}", run.rank.words()),
+    }
+}
+
 impl NodeRow {
+    /// Whether its loop is of this agent; a model behind it does not count.
+    #[must_use]
+    pub fn has_agent(&self, agent: &str) -> bool {
+        self.agent == agent || self.agent.split(':').next() == Some(agent)
+    }
+
     /// One node of this plan.
     #[must_use]
     pub fn of(state: &PlanState, node: &NodeState) -> Self {
@@ -141,7 +248,8 @@ impl NodeRow {
             attempt: node.attempt,
             after_conflict: node.purpose != RunPurpose::Work,
             iterations: ended.or(going).unwrap_or(0),
-            cost_micros: node.cost_micros,
+            gates: node.result.as_ref().map(|run| gates_words(run)),
+            cost_micros: node.cost_micros.saturating_add(open_micros(node)),
         }
     }
 }

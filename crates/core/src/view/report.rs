@@ -3,6 +3,7 @@ use serde::Serialize;
 
 use super::certificate::TestCounts;
 use super::history::{History, IterationOutcome, RollbackRow};
+use super::plan::PlanView;
 use super::qualification::end_words;
 use super::restored::RestoredRow;
 use super::result::{GateResult, RunResult};
@@ -158,12 +159,15 @@ pub struct PeriodReport {
     pub without_cost: u32,
     /// The runs: those that need a person first, then those that run, then those that are done; the newest first.
     pub loops: Vec<RunReport>,
+    /// Plans that were at work: several runs for one goal. Their runs are among the runs, and name their plan.
+    pub plans: Vec<PlanView>,
 }
 
 impl PeriodReport {
     /// The report of these runs.
     #[must_use]
-    pub fn new(since_ms: u64, at: At, mut loops: Vec<RunReport>) -> Self {
+    pub fn new(since_ms: u64, at: At, mut loops: Vec<RunReport>, mut plans: Vec<PlanView>) -> Self {
+        plans.sort_by(|one, other| other.updated_at.cmp(&one.updated_at));
         loops.sort_by(|one, other| other.run.updated_at.cmp(&one.run.updated_at));
         loops.sort_by_key(RunReport::attention);
         let without_cost = loops.iter().filter(|report| report.run.cost_usd.is_none()).count();
@@ -175,6 +179,26 @@ impl PeriodReport {
             tokens: loops.iter().filter_map(|report| report.run.tokens).sum(),
             without_cost: u32::try_from(without_cost).unwrap_or(u32::MAX),
             loops,
+            plans,
+        }
+    }
+
+    /// The runs that stand alone. What a run of a plan needs of a person, its plan says.
+    pub fn alone(&self) -> impl Iterator<Item = &RunReport> {
+        let is_in_plan = |id: &String| self.plans.iter().any(|plan| plan.id == *id);
+        self.loops.iter().filter(move |report| !report.run.plan.as_ref().is_some_and(is_in_plan))
+    }
+}
+
+impl Attention {
+    /// What a plan needs of a person.
+    #[must_use]
+    pub fn of_plan(plan: &PlanView) -> Self {
+        match plan.status {
+            Status::Running | Status::Waiting => Self::Running,
+            Status::Completed => Self::Done,
+            Status::Cancelled => Self::Ended,
+            Status::Paused | Status::Failed | Status::Crashed => Self::NeedsYou,
         }
     }
 }

@@ -2,6 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::now::iteration_text;
+use super::plan::PlanView;
 use super::qualification::qualification;
 use super::{JSON_VERSION, seconds};
 use crate::policy::reserve::{Cap, Reserved};
@@ -30,13 +31,22 @@ pub struct Listing {
     pub version: u32,
     /// The runs, newest first.
     pub loops: Vec<Row>,
+    /// The plans, newest first; left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<PlanView>,
 }
 
 impl Listing {
     /// A list of rows in the given order.
     #[must_use]
     pub fn new(loops: Vec<Row>) -> Self {
-        Self { version: JSON_VERSION, loops }
+        Self::with_plans(loops, Vec::new())
+    }
+
+    /// The same with plans.
+    #[must_use]
+    pub fn with_plans(loops: Vec<Row>, plans: Vec<PlanView>) -> Self {
+        Self { version: JSON_VERSION, loops, plans }
     }
 }
 
@@ -103,6 +113,9 @@ pub struct Row {
     /// Its node or branch there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// It is not a run: it stands for a whole plan in a list for people.
+    #[serde(skip)]
+    pub is_plan: bool,
 }
 
 /// How the end of a wait is known.
@@ -229,6 +242,7 @@ impl Row {
             thinned: false,
             plan: spec.plan.as_ref().map(|of| of.plan.to_string()),
             node: spec.plan.as_ref().map(|of| of.node.clone()),
+            is_plan: false,
         })
     }
 

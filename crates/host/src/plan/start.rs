@@ -162,10 +162,36 @@ pub(super) fn check_settings(settings: &Settings, name: &str) -> Result<(), Laun
         return refuse(
             &format!("{name} does not go with --commit yet"),
             "a branch is committed by a person who has looked at it",
-            "leave --commit out, then: git commit",
+            "leave --commit out; when the plan has ended: loop commit PLAN",
         );
     }
-    Ok(())
+    refuse_typed(settings, name)
+}
+
+/// Flags that only one loop can follow. Where a file sets one of them, that is said and the plan starts.
+fn refuse_typed(settings: &Settings, name: &str) -> Result<(), LaunchRefusal> {
+    let at_end = "leave it out; when the plan has ended: loop commit PLAN";
+    let by_itself = "a plan is not committed at its end by itself";
+    let flags = [
+        (keys::commit_message(), by_itself, at_end),
+        (keys::commit_hooks(), by_itself, at_end),
+        (keys::with_own_edits(), by_itself, at_end),
+        (
+            keys::notify(),
+            "a plan does not notify yet, and each of its loops would",
+            "leave it out; in a shell: loop start …; notify-send done",
+        ),
+        (keys::stop_file(), "a plan does not look for a stop file yet", "leave it out; loop stop PLAN stops all of it"),
+        (keys::clear_stop(), "a plan does not look for a stop file yet", "remove the file by hand"),
+        (keys::reset_circuit(), "each of its loops is new, and its breaker is closed", "leave it out"),
+    ];
+    match flags.into_iter().find(|(key, ..)| settings.resolved.is_typed(key)) {
+        Some((key, why, hint)) => {
+            let what = format!("{name} does not go with --{}", key.flag.long);
+            Err(LaunchRefusal::wrong(what).because(why).hint(hint))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Says what was set and is not used by a plan yet.

@@ -1,4 +1,4 @@
-//! Committing the work of a loop that is done, by the user's own git. It is the only place where git runs with the
+//! Committing the work of a loop or a plan that is done, by the user's own git. It is the only place where git runs with the
 //! configuration of the user and of the repository.
 //!
 //! | file | what it does | what it does not do |
@@ -15,18 +15,21 @@ mod rules;
 
 use std::path::Path;
 
-use loop_core::run::{Outcome, RunState};
+use loop_core::plan::{Plan, PlanOutcome, PlanState};
+use loop_core::run::{INITIAL, Outcome, RunState};
 use loop_core::text;
-use loop_core::view::Certificate;
+use loop_core::view::{AppliedPlan, Certificate};
 
 use self::git::GitProgram;
-use self::paths::TouchedPath;
+use self::paths::{Judged, TouchedPath};
 use self::rules::RepositoryPlace;
 use crate::attestation::hint_to_verified;
-use crate::paths::{Home, path_of};
+use crate::checkpoint::CheckpointContext;
+use crate::paths::Home;
+use crate::plan::plan_context;
 use crate::process::is_inside_run;
 use crate::refusal::LaunchRefusal;
-use crate::run_folder::{HeldRun, RunFolder, StartLock};
+use crate::run_folder::{RunFolder, StartLock};
 use crate::workspace::claim;
 
 /// What a person allows.
@@ -49,11 +52,30 @@ pub struct LeftPath {
     pub why: &'static str,
 }
 
-/// What would be committed. The run and its workspace are locked while it exists.
+/// Whose work is committed.
+#[derive(Debug)]
+pub enum CommittedWork {
+    /// Of one run.
+    Run(Box<RunState>),
+    /// Of a plan: what it applied to the workspace.
+    Plan(Box<PlanState>),
+}
+
+impl CommittedWork {
+    fn id(&self) -> String {
+        let id = match self {
+            Self::Run(state) => state.spec.as_ref().map(|spec| spec.id.to_string()),
+            Self::Plan(state) => state.spec.as_ref().map(|spec| spec.id.to_string()),
+        };
+        id.unwrap_or_default()
+    }
+}
+
+/// What would be committed. The run or the plan and its workspace are locked while it exists.
 #[derive(Debug)]
 pub struct CommitPlan {
-    /// The run.
-    pub state: RunState,
+    /// Whose work it is.
+    pub work: CommittedWork,
     /// The branch; none where HEAD is detached.
     pub branch: Option<String>,
     /// The paths, below the workspace.
@@ -67,7 +89,8 @@ pub struct CommitPlan {
     git: GitProgram,
     place: RepositoryPlace,
     touched: Vec<TouchedPath>,
-    _held: HeldRun,
+    /// The lock, until this is dropped.
+    _held: Box<dyn std::any::Any>,
 }
 
 /// A commit that was made.
@@ -93,12 +116,7 @@ pub fn check_before(home: &Home, workspace: &Path, rules: CommitRules) -> Result
 /// # Errors
 /// When the run is not done, an agent asks, or a rule speaks against it.
 pub fn plan(home: &Home, run: &RunFolder, rules: CommitRules) -> Result<CommitPlan, LaunchRefusal> {
-    let id = &run.id;
-    if is_inside_run() {
-        return Err(LaunchRefusal::wrong(format!("loop {id} is not committed from inside a loop"))
-            .because("an agent must not commit by way of loop")
-            .hint("commit it in a terminal of your own"));
-    }
+    refuse_inside(run)?;
     let held = run.clone().hold()?;
     let state = held.state.clone();
     let judged = judged(run, &state)?;
@@ -106,17 +124,82 @@ pub fn plan(home: &Home, run: &RunFolder, rules: CommitRules) -> Result<CommitPl
     let start = StartLock::take(home)?;
     let claimed = claim(home, &start, &spec.id, &spec.workspace)?;
     drop(start);
-    let held = held.with_claim(claimed);
-    let workspace = path_of(&spec.workspace.path);
-    let git = GitProgram::find(&workspace, &home.copies(), rules.hooks)?;
-    let place = rules::check(&git, &workspace, rules.dry_run)?;
+    let held: Box<dyn std::any::Any> = Box::new(held.with_claim(claimed));
     let context = run.checkpoints(spec);
-    let found = paths::find(&git, &place, &context, &judged, home)?;
+    let judged = Judged { what: "loop", from: INITIAL, to: &judged };
+    let locked = LockedWork { work: CommittedWork::Run(Box::new(state.clone())), held };
+    build(home, &context, &judged, rules, locked)
+}
+
+/// What a commit of what a plan applied would hold. Nothing is changed.
+///
+/// # Errors
+/// When its result is not in the workspace, gates fail there, an agent asks, or a rule speaks against it.
+pub fn plan_of(home: &Home, folder: &RunFolder, rules: CommitRules) -> Result<CommitPlan, LaunchRefusal> {
+    refuse_inside(folder)?;
+    let held = folder.clone().hold_as::<Plan>()?;
+    let state = held.state.clone();
+    let id = &folder.id;
+    let not_done = |why: &str| LaunchRefusal::wrong(format!("plan {id} is not committed")).because(why);
+    let Some(spec) = state.spec.clone() else { return Err(not_done("it never began")) };
+    let outcome = state.over.as_ref().map(|over| over.outcome);
+    let report = match (outcome, &state.applying.report) {
+        (Some(PlanOutcome::Applied), Some(report)) => report.clone(),
+        (Some(PlanOutcome::NotHere), _) => {
+            return Err(not_done("gates fail in the workspace that pass in the branch")
+                .hint("fix that, then commit by hand: git add -p"));
+        }
+        (None, _) => return Err(not_done("it has no end yet").hint(format!("loop status {id}"))),
+        (Some(_), _) => {
+            return Err(not_done("its result is not in the workspace").hint(format!("loop status {id}")));
+        }
+    };
+    let context = plan_context(home, folder, &state)
+        .map_err(|error| not_done(&format!("its checkpoints cannot be read: {error}")))?;
+    let start = StartLock::take(home)?;
+    let claimed = claim(home, &start, &spec.id, &spec.workspace)?;
+    drop(start);
+    let held: Box<dyn std::any::Any> = Box::new(held.with_claim(claimed));
+    let after = AppliedPlan::after_name(&report.undo);
+    let judged = Judged { what: "plan", from: &report.undo, to: &after };
+    let locked = LockedWork { work: CommittedWork::Plan(Box::new(state)), held };
+    build(home, &context, &judged, rules, locked)
+}
+
+fn refuse_inside(folder: &RunFolder) -> Result<(), LaunchRefusal> {
+    if !is_inside_run() {
+        return Ok(());
+    }
+    Err(LaunchRefusal::wrong(format!("loop {} is not committed from inside a loop", folder.id))
+        .because("an agent must not commit by way of loop")
+        .hint("commit it in a terminal of your own"))
+}
+
+/// The work, and the lock of whose it is.
+struct LockedWork {
+    work: CommittedWork,
+    held: Box<dyn std::any::Any>,
+}
+
+/// Looks at the repository and at the paths.
+fn build(
+    home: &Home,
+    context: &CheckpointContext,
+    judged: &Judged<'_>,
+    rules: CommitRules,
+    locked: LockedWork,
+) -> Result<CommitPlan, LaunchRefusal> {
+    let LockedWork { work, held } = locked;
+    let workspace = &context.workspace;
+    let git = GitProgram::find(workspace, &home.copies(), rules.hooks)?;
+    let place = rules::check(&git, workspace, rules.dry_run)?;
+    let found = paths::find(&git, &place, context, judged, home)?;
+    let (what, id) = (judged.what, work.id());
     let names = |touched: &[TouchedPath]| touched.iter().map(|one| text::escape_path(&one.path)).collect::<Vec<_>>();
     let own: Vec<TouchedPath> = found.touched.iter().filter(|one| one.had_edits).cloned().collect();
     let own_edits = names(&own);
     if !rules.own_edits && !own_edits.is_empty() {
-        return Err(LaunchRefusal::wrong(format!("loop {id} is not committed"))
+        return Err(LaunchRefusal::wrong(format!("{what} {id} is not committed"))
             .because(format!("files that it changed had uncommitted edits of yours before: {}", few(&own_edits)))
             .hint(format!("commit your edits with its work: loop commit {id} --with-own-edits"))
             .hint("or choose the lines yourself: git add -p"));
@@ -131,7 +214,7 @@ pub fn plan(home: &Home, run: &RunFolder, rules: CommitRules) -> Result<CommitPl
         git,
         place,
         touched: found.touched,
-        state,
+        work,
         _held: held,
     })
 }
@@ -183,7 +266,7 @@ impl CommitPlan {
         };
         let new = all(&mut self.touched.iter().filter(|one| one.is_untracked));
         let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
-        let id = self.state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
+        let id = self.work.id();
         let refused = |why: String| {
             LaunchRefusal::unable("git did not commit").because(why).hint(format!("fix that, then: loop commit {id}"))
         };

@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use loop_core::run::INITIAL;
 use loop_core::text;
 
 use super::LeftPath;
@@ -45,15 +44,25 @@ fn unreadable(error: &io::Error) -> LaunchRefusal {
         .hint("commit it by hand: git add -p")
 }
 
+/// The two checkpoints between which the work is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Judged<'a> {
+    /// Whose they are: a loop or a plan.
+    pub(super) what: &'a str,
+    pub(super) from: &'a str,
+    /// The state that was judged.
+    pub(super) to: &'a str,
+}
+
 /// Finds them.
 pub(super) fn find(
     git: &GitProgram,
     place: &RepositoryPlace,
     context: &CheckpointContext,
-    judged: &str,
+    judged: &Judged<'_>,
     home: &Home,
 ) -> Result<FoundPaths, LaunchRefusal> {
-    let comparison = Comparison::open(context, INITIAL, judged).map_err(|error| unreadable(&error))?;
+    let comparison = Comparison::open(context, judged.from, judged.to).map_err(|error| unreadable(&error))?;
     let difference = comparison.changes(&Bounds::default()).map_err(|error| unreadable(&error))?;
     // Each path with what it was at the start.
     let mut before: BTreeMap<Vec<u8>, Option<Side>> = BTreeMap::new();
@@ -94,11 +103,11 @@ pub(super) fn find(
 /// Refuses where a path is not as it was judged any more.
 fn check_as_judged(
     context: &CheckpointContext,
-    judged: &str,
+    judged: &Judged<'_>,
     before: &BTreeMap<Vec<u8>, Option<Side>>,
     home: &Home,
 ) -> Result<(), LaunchRefusal> {
-    let recorded = Recorded::open(context, judged).map_err(|error| unreadable(&error))?;
+    let recorded = Recorded::open(context, judged.to).map_err(|error| unreadable(&error))?;
     let name = crate::fs::fresh_id().map_err(|error| unreadable(&error))?;
     let scratch = home.copies().join(format!("commit-{name}"));
     let now = workspace_now(context, &recorded.checkpoint, &scratch);
@@ -110,10 +119,10 @@ fn check_as_judged(
     if other.is_empty() {
         return Ok(());
     }
-    let run = &context.run;
-    Err(LaunchRefusal::wrong(format!("loop {run} is not committed"))
+    let (run, Judged { what, to, .. }) = (&context.run, judged);
+    Err(LaunchRefusal::wrong(format!("{what} {run} is not committed"))
         .because(format!("files are not as they were judged any more: {}", few(&other)))
-        .hint(format!("what was judged: loop rollback {run} {judged} && loop commit {run}"))
+        .hint(format!("what was judged: loop rollback {run} {to} && loop commit {run}"))
         .hint("or commit by hand what is there now: git add -p"))
 }
 

@@ -1,0 +1,98 @@
+//! `loop report PLAN` for people, and a plan among the loops of a night.
+use loop_core::policy::budget::money_text;
+use loop_core::run::Status;
+use loop_core::text;
+use loop_core::time;
+use loop_core::view::{NodeRow, NodeRun, PlanHistory, PlanView, RankingRow};
+
+use super::diff::brief;
+use super::page::Block;
+
+/// How much of a goal one line shows.
+const GOAL_LETTERS_MAX: usize = 100;
+
+/// The page of one plan. The patch is what it changed in the workspace, where that is shown.
+pub(crate) fn of_plan(history: &PlanHistory, patch: Option<String>) -> Vec<Block> {
+    let plan = &history.plan;
+    let mut page = vec![
+        Block::Heading(1, title(plan)),
+        Block::Heading(2, "Outcome".to_owned()),
+        Block::Facts(in_short(plan)),
+        Block::Commands(commands(plan)),
+    ];
+    if let Some(ranking) = &plan.ranking {
+        page.push(Block::Heading(2, "Ranking".to_owned()));
+        let mut head = vec!["Branch"];
+        head.extend(&ranking.columns);
+        head.push("Before the next by");
+        let row = |row: &RankingRow| {
+            let mut cells = vec![row.branch.clone()];
+            cells.extend(row.cells.iter().cloned());
+            cells.push(row.decided_by.unwrap_or_default().to_owned());
+            cells
+        };
+        page.push(Block::Table(head, ranking.rows.iter().map(row).collect()));
+    }
+    page.push(Block::Heading(2, if plan.kind == "best-of" { "Branches" } else { "Nodes" }.to_owned()));
+    let head = vec!["Name", "After", "Agent", "Loop", "Iterations", "Gates", "Changes", "Cost", "State"];
+    let rows = plan.nodes.iter().map(|node| row(node, history.runs_of(&node.node).last()));
+    page.push(Block::Table(head, rows.collect()));
+    if let Some(patch) = patch {
+        page.push(Block::Heading(2, "Changes in the workspace".to_owned()));
+        page.push(Block::Code("diff", patch));
+    }
+    page
+}
+
+pub(super) fn title(plan: &PlanView) -> String {
+    format!("Plan {} ({}): {}", plan.id, plan.kind_words(), text::one_line(&plan.name, GOAL_LETTERS_MAX))
+}
+
+fn row(node: &NodeRow, run: Option<&NodeRun>) -> Vec<String> {
+    vec![
+        node.node.clone(),
+        node.depends_on.join(", "),
+        node.agent.clone(),
+        run.and_then(|run| run.run.clone()).unwrap_or_default(),
+        run.map_or_else(String::new, |run| run.iterations.to_string()),
+        run.and_then(|run| run.gates.clone()).unwrap_or_default(),
+        run.and_then(|run| run.changes).map_or_else(String::new, brief),
+        run.filter(|run| run.cost_micros > 0).map_or_else(String::new, |run| money_text(run.cost_micros)),
+        text::one_line(&node.words, 300),
+    ]
+}
+
+/// How it stands, in some facts.
+pub(super) fn in_short(plan: &PlanView) -> Vec<(String, String)> {
+    let mut facts = vec![("Outcome".to_owned(), standing(plan))];
+    facts.extend(plan.chosen.as_ref().map(|chosen| ("Winner".to_owned(), format!("branch {chosen}"))));
+    let cost = if plan.cost_micros == 0 { "no cost reported".to_owned() } else { money_text(plan.cost_micros) };
+    let elapsed = time::spaced(plan.elapsed_ms / 1000 * 1000);
+    let done = format!("{} of {} done", plan.nodes_done(), plan.nodes.len());
+    facts.push(("Work".to_owned(), format!("{done} in {elapsed}, {cost}")));
+    facts.push(("Folder".to_owned(), text::escape_path(plan.workspace.as_bytes())));
+    facts
+}
+
+fn standing(plan: &PlanView) -> String {
+    let why = plan.reason.as_ref().map_or_else(String::new, |why| format!(": {}", text::one_line(why, 300)));
+    format!("{}{why}", plan.outcome.unwrap_or_else(|| plan.status.name()).replace('_', " "))
+}
+
+/// The commands that a person may want next, the most likely one first.
+pub(super) fn commands(plan: &PlanView) -> Vec<(String, String)> {
+    let id = &plan.id;
+    let line = |name: &str, command: String| (name.to_owned(), command);
+    let mut lines = Vec::new();
+    if plan.waits_for_person && plan.kind == "best-of" {
+        lines.push(line("choose", format!("loop pick {id}")));
+    } else if plan.resumable && !matches!(plan.status, Status::Running | Status::Waiting) {
+        lines.push(line("next", format!("loop resume {id}")));
+    }
+    lines.push(line("look", format!("loop history {id}")));
+    if matches!(plan.outcome, Some("applied" | "not_here")) {
+        lines.push(line("changes", format!("loop diff {id}")));
+        lines.push(line("undo", format!("loop rollback {id} initial")));
+    }
+    lines
+}
