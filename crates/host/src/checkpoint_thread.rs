@@ -229,6 +229,7 @@ impl ThreadState {
                 Answer::Refused { why: "it was stopped before anything was changed".to_owned() }
             }
             Err(CheckpointError::Cancelled) => Answer::Failed { what: "the checkpoint was cancelled".to_owned() },
+            Err(CheckpointError::Gone(what)) => Answer::Failed { what },
             Err(CheckpointError::Refused(why)) => Answer::Refused { why },
             Err(CheckpointError::Blocked(why)) if matches!(work, Work::TakeManual { .. }) => Answer::Refused { why },
             Err(CheckpointError::Blocked(why)) => Answer::Blocked { why },

@@ -44,6 +44,8 @@ pub(crate) struct Executor {
     watching: Option<BaselineWatch>,
     /// Hashes of the programs of the gates.
     hashes: ProgramHashes,
+    /// Whether the checkpoint of the start was there before this process started an agent.
+    had_start: bool,
     /// Events for the next poll.
     ready: Vec<Event>,
 }
@@ -160,6 +162,7 @@ impl Executor {
             checkpoints: None,
             watching: None,
             hashes: ProgramHashes::default(),
+            had_start: false,
             ready: Vec::new(),
         }
     }
@@ -175,6 +178,9 @@ impl Executor {
         );
         if let Some(answer) = self.replaced().filter(|_| in_workspace) {
             return Some(Event::Answered { order: id, answer });
+        }
+        if matches!(order, Order::RunAgent { .. }) {
+            self.look_for_start(state);
         }
         if let Some(answer) = self.start_is_another(order, state) {
             return Some(Event::Answered { order: id, answer });
@@ -249,6 +255,13 @@ impl Executor {
         self.workspace.check().err().map(|replaced| Answer::Failed { what: replaced.to_string() })
     }
 
+    /// Remembers whether the checkpoint of the start is there. Retention removes none of a loop at work, so one that is
+    /// missing later was removed by somebody else, whatever the store says of it.
+    fn look_for_start(&mut self, state: &RunState) {
+        let Some(spec) = state.spec.as_ref().filter(|spec| !self.had_start && spec.has_checkpoints()) else { return };
+        self.had_start = matches!(tree_named(&self.run.checkpoints(spec), INITIAL), Ok(Some(_)));
+    }
+
     /// The answer where the checkpoint of the start is not the one that the journal names: what the agent changed would
     /// not be seen.
     fn start_is_another(&self, order: &Order, state: &RunState) -> Option<Answer> {
@@ -256,8 +269,10 @@ impl Executor {
         let spec = state.spec.as_ref().filter(|spec| is_judged && spec.has_checkpoints() && state.iteration > 0)?;
         let known = state.checkpoints.initial_tree()?;
         let what = match tree_named(&self.run.checkpoints(spec), INITIAL) {
-            Ok(now) if now.as_deref().is_none_or(|now| now == known) => return None,
-            Ok(_) => "the checkpoint of the start is not the one that was recorded".to_owned(),
+            Ok(Some(now)) if now == known => return None,
+            Ok(None) if !self.had_start => return None,
+            Ok(None) => "the checkpoint of the start was removed from the store while the loop ran".to_owned(),
+            Ok(Some(_)) => "the checkpoint of the start is not the one that was recorded".to_owned(),
             Err(error) => format!("the checkpoint of the start cannot be read: {error}"),
         };
         let is_judge = matches!(order, Order::Judge { .. });

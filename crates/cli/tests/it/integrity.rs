@@ -220,6 +220,39 @@ fn a_checkpoint_of_the_start_that_was_moved_to_a_later_state_ends_the_loop() {
 }
 
 #[test]
+fn a_checkpoint_of_the_start_that_was_removed_ends_the_loop_at_once() {
+    // req: RT-R11
+    // In iteration 1 its measurement misses it, in iteration 2 the judgement does.
+    for (wanted, why) in [(1, "checkpoint initial was removed from the store"), (2, "the checkpoint of the start")] {
+        let user = user();
+        let state = user.state().display().to_string();
+        let agent = format!(
+            "echo b >> a; [ \"$(grep -c b a)\" != {wanted} ] || rm \"$(find {state} -path '*/refs/loop/*/initial')\""
+        );
+        let promise = format!("[ \"$(grep -c b a)\" = {wanted} ]");
+        let ran = user.run(&start(&agent, &promise, &["-n", "3"])).expect_code(3);
+        assert!(ran.text().contains(why) && !ran.out().contains("done"), "{}", ran.text());
+        assert!(!ran.text().contains("paused until"), "no wait helps: {}", ran.text());
+    }
+}
+
+#[test]
+fn a_removed_checkpoint_of_the_start_that_the_store_calls_not_kept_ends_the_loop_too() {
+    // req: RT-R11
+    let user = user();
+    let state = user.state().display().to_string();
+    // The list of what retention removed, forged: without `initial` neither a clean copy nor a probe could judge.
+    let agent = format!(
+        "echo b >> a; [ \"$(grep -c b a)\" = 2 ] || exit 0; R=$(find {state} -path '*/refs/loop/*/initial'); \
+         S=${{R%/refs/loop/*}}; mkdir -p \"$S/not-kept\"; \
+         echo '1 initial' > \"$S/not-kept/$(basename \"$(dirname \"$R\")\")\"; rm \"$R\""
+    );
+    let ran = user.run(&start(&agent, "[ \"$(grep -c b a)\" = 2 ]", &["-n", "3"])).expect_code(3);
+    let why = "the checkpoint of the start was removed from the store while the loop ran";
+    assert!(ran.text().contains(why) && !ran.out().contains("done"), "{}", ran.text());
+}
+
+#[test]
 fn a_removed_ledger_lifts_no_limit_of_a_day_and_is_made_again_from_the_journals() {
     // req: RT-R13
     let user = user();

@@ -75,6 +75,34 @@ fn a_metric_decides_among_those_that_pass() {
 }
 
 #[test]
+fn a_branch_that_changes_the_script_of_the_metric_gains_nothing() {
+    let user = user();
+    user.write("work/score.sh", "wc -l < answer\n");
+    let agent = "seq $LOOP_BRANCH > answer; [ $LOOP_BRANCH = 2 ] || echo 'echo 999' > score.sh";
+    let words = best_of(agent, "test -s answer", &["2", "--best-of-metric", "sh score.sh"]);
+    let ran = user.run(&words).expect_code(0);
+    assert!(ran.text().contains("branch 2 of 2 is applied"), "{}", ran.text());
+    assert_eq!(user.read("work/answer"), "1\n2\n");
+    assert_eq!(user.read("work/score.sh"), "wc -l < answer\n", "it was restored in the branch");
+}
+
+#[test]
+fn a_branch_whose_copy_another_branch_changed_before_it_began_does_not_count() {
+    let user = user();
+    user.write("work/check.sh", "grep -q good answer\n");
+    // The first branch waits for the copy of the third, which begins when the second has ended.
+    let copies = user.state().join("plan-copies").display().to_string();
+    let agent = format!(
+        "[ $LOOP_BRANCH = 1 ] || exit 0; \
+         until C=$(ls -d {copies}/*/copies/3-1/tree/check.sh 2> /dev/null); do :; done; echo 'exit 0' > \"$C\""
+    );
+    let ran = user.run(&best_of(&agent, "sh check.sh", &["3", "--parallel", "2"]));
+    // Where it comes later, the third branch restores the file itself.
+    assert!(!ran.text().contains("is applied"), "{}", ran.text());
+    assert_eq!(user.read("work/check.sh"), "grep -q good answer\n");
+}
+
+#[test]
 fn the_first_that_passes_ends_the_others() {
     // req: D-16 partly: without the budget, --prune and a pick on a terminal
     let user = user();

@@ -126,6 +126,9 @@ pub enum CheckpointError {
     /// Something has to be fixed first.
     #[error("{0}")]
     Blocked(String),
+    /// A checkpoint that was taken is not in the store. No wait brings it back.
+    #[error("{0}")]
+    Gone(String),
     /// A person cancelled it.
     #[error("it was stopped")]
     Cancelled,
@@ -352,7 +355,7 @@ impl RunCheckpoints {
     }
 
     pub(super) fn compare(&self, from: Option<&str>, to: &str) -> Result<Difference, CheckpointError> {
-        let missing = |name: &str| CheckpointError::Blocked(format!("checkpoint {name} is not there any more"));
+        let missing = |name: &str| CheckpointError::Gone(format!("checkpoint {name} was removed from the store"));
         let find = |name| self.id(name).map(|id| NamedCheckpoint { name, id }).ok_or_else(|| missing(name));
         Ok(self.difference(from.map(find).transpose()?, find(to)?)?)
     }

@@ -138,7 +138,9 @@ impl RunGuard {
             Err(GuardError::Record(error)) => Answer::Failed {
                 what: format!("{error}; without it loop does not know what these files were: {RECORD_HINT}"),
             },
-            Err(GuardError::Checkpoint(CheckpointError::Blocked(why) | CheckpointError::Refused(why))) => {
+            Err(GuardError::Checkpoint(
+                CheckpointError::Blocked(why) | CheckpointError::Refused(why) | CheckpointError::Gone(why),
+            )) => {
                 Answer::Failed { what: format!("the tree with changed protected files cannot be stored: {why}") }
             }
             Err(GuardError::Checkpoint(CheckpointError::Cancelled)) => {

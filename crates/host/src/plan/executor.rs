@@ -1,6 +1,6 @@
 //! Carries out the orders of a plan: one match from an order to the child process or the job that does it. It decides
 //! nothing.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -57,6 +57,8 @@ pub(super) struct PlanExecutor {
     children: Vec<OpenChild>,
     /// Orders of which the first step is a job of the worker, and a process follows.
     then: Vec<(OrderId, ThenProcess)>,
+    /// The trees that copies were made of, by the names of the copies. No agent can reach this.
+    copied: BTreeMap<String, String>,
     /// Questions to a person: they end when they are cancelled.
     questions: Vec<OrderId>,
     /// Events for the next poll.
@@ -123,6 +125,7 @@ impl PlanExecutor {
             owners,
             children: Vec::new(),
             then: Vec::new(),
+            copied: BTreeMap::new(),
             questions: Vec::new(),
             ready: Vec::new(),
             processes: PlanProcesses::default(),
@@ -221,6 +224,24 @@ impl PlanExecutor {
         self.start(id, work, &log, open)
     }
 
+    /// Why a run does not count: something changed its copy before its own protections began, such as the agent of another
+    /// branch.
+    fn changed_before_start(&self, of: &PlanRef, run: &RunState) -> Option<String> {
+        let copied = self.copied.get(&format!("{}-{}", of.node, of.attempt))?;
+        let id = run.spec.as_ref()?.id.to_string();
+        let begun = run.checkpoints.initial_tree().filter(|begun| *begun != copied)?;
+        let compared = PlanTrees::open(&self.context).and_then(|trees| {
+            let (from, to) = (trees.find(&self.owners(), copied)?, trees.find(&[id], begun)?);
+            trees.changed_between(&from, &to, &self.context.workspace)
+        });
+        match compared {
+            Ok(path) => {
+                path.map(|path| format!("{} was changed in its copy before it began", text::escape_path(&path)))
+            }
+            Err(error) => Some(format!("whether its copy was changed before it began is not known: {error}")),
+        }
+    }
+
     /// How a run ended, with the tree that its checkpoint has.
     fn digest(&mut self, state: &RunState) -> Option<loop_core::plan::RunDigest> {
         let mut digest = result_of(state)?;
@@ -304,7 +325,9 @@ impl PlanExecutor {
         let job = match order {
             PlanOrder::Record { name } => TreeJob::Record { name: name.clone() },
             PlanOrder::Copy { node, attempt, tree } => {
-                TreeJob::Copy { copy: copy_name(node, *attempt), tree: tree.clone() }
+                let copy = copy_name(node, *attempt);
+                self.copied.insert(copy.clone(), tree.clone());
+                TreeJob::Copy { copy, tree: tree.clone() }
             }
             PlanOrder::Run { .. } => return self.run(id, order, state).map(Some),
             PlanOrder::Tell { node, pause } => return self.tell(node, *pause, id).map(|()| None),
@@ -486,7 +509,11 @@ impl PlanExecutor {
             Ok(reading) => reading,
             Err(error) => return PlanAnswer::Failed { why: text::one_line(&error.to_string(), 1000) },
         };
-        if let Some(digest) = self.digest(&reading.fold()) {
+        let there = reading.fold();
+        if let Some(why) = self.changed_before_start(&run.of, &there) {
+            return PlanAnswer::Failed { why };
+        }
+        if let Some(digest) = self.digest(&there) {
             return PlanAnswer::RunEnded(Box::new(digest));
         }
         if child.cancelled {

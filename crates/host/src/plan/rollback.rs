@@ -48,9 +48,11 @@ pub fn roll_back_plan(home: &Home, folder: &RunFolder, to: &str) -> Result<Rollb
         CheckpointError::Refused(why) => {
             LaunchRefusal::wrong("nothing was rolled back and nothing changed").because(why)
         }
-        CheckpointError::Blocked(why) => LaunchRefusal::unable("the rollback was begun and is not finished")
-            .because(why)
-            .hint("fix that and give the same command again"),
+        CheckpointError::Blocked(why) | CheckpointError::Gone(why) => {
+            LaunchRefusal::unable("the rollback was begun and is not finished")
+                .because(why)
+                .hint("fix that and give the same command again")
+        }
         CheckpointError::Cancelled => LaunchRefusal::unable("it was cancelled"),
     })
 }

@@ -2,9 +2,11 @@
 use std::path::Path;
 
 use loop_core::plan::{
-    Join, LoopWork, NODE_TEXT_BYTES_MAX, NodeId, NodeSpec, NodeWork, OnConflict, Plan, PlanEvent, PlanRequest, PlanSpec,
+    Join, LoopWork, MetricSource, NODE_TEXT_BYTES_MAX, NodeId, NodeSpec, NodeWork, OnConflict, Plan, PlanEvent,
+    PlanRequest, PlanSpec,
 };
 use loop_core::policy::budget::money_text;
+use loop_core::policy::protect::judging_scripts_at;
 use loop_core::refusal::Refusal;
 use loop_core::run::{FileRef, INLINE_BYTES_MAX, PlanRef};
 use loop_core::settings::{CheckpointBackend, Given, Layer, Origin, Resolved, Settings, keys};
@@ -80,7 +82,8 @@ pub fn prepare_best_of(
     if let Some(text) = small_share(&first, best_of.branches.count()) {
         caller.note(LaunchNote::important(text));
     }
-    let settings = branch_settings(&first.settings.resolved);
+    let mut settings = branch_settings(&first.settings.resolved);
+    protect_metric(&mut settings, &best_of, &first.workspace);
     let mut prepared = PreparedPlan { first, best_of, requests: Vec::new(), agents: Vec::new() };
     for number in 0..prepared.best_of.branches.count() {
         let request = prepared.request(number, &typed, settings.clone());
@@ -224,6 +227,19 @@ pub(super) fn branch_settings(settings: &Resolved) -> Resolved {
     all.put(keys::notify(), "false".to_owned(), origin());
     all.put(keys::checkpoint(), CheckpointBackend::Git.word().to_owned(), origin());
     all
+}
+
+/// Protects the scripts of the command that compares branches, in each of them: a branch must not choose itself.
+fn protect_metric(settings: &mut Resolved, best_of: &BestOf, workspace: &Path) {
+    let Some(MetricSource::Command(command)) = best_of.selection.metric.as_ref().map(|metric| &metric.by) else {
+        return;
+    };
+    let scripts = judging_scripts_at(command, workspace.to_str().unwrap_or_default()).into_iter();
+    let globs = scripts.filter(|path| workspace.join(path).is_file()).map(|path| format!("/{path}"));
+    let given = settings.text(keys::protect()).to_owned();
+    let all: Vec<String> = given.lines().map(str::to_owned).chain(globs).collect();
+    let origin = Origin { layer: Layer::Flag, place: "--best-of-metric".to_owned() };
+    settings.put(keys::protect(), all.join("\n"), origin);
 }
 
 pub(super) fn agent_words(settings: &Settings) -> String {

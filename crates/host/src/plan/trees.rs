@@ -1,7 +1,11 @@
 //! Trees of a plan by their hash. The machine names a tree by its hash; the store has it as a checkpoint of the plan or of
 //! one of its runs.
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
+use crate::checkpoint::diff::{self, Bounds, ChangeKind, CommitPair};
 use crate::checkpoint::{CheckpointContext, Id, Store};
 
 /// A tree in the store of a plan.
@@ -52,5 +56,26 @@ impl PlanTrees {
             }
         }
         Err(io::Error::new(io::ErrorKind::NotFound, format!("no checkpoint has the tree {tree} any more")))
+    }
+
+    /// A path that a run found otherwise in its copy than the plan had given it: by the tree that was copied and the one
+    /// that the run began with. What the rules of the workspace leave out may count in a copy, so what only came does
+    /// not count if the workspace has it too.
+    pub(super) fn changed_between(
+        &self,
+        copied: &StoredTree,
+        begun: &StoredTree,
+        workspace: &Path,
+    ) -> io::Result<Option<Vec<u8>>> {
+        let bounds = Bounds { all_bytes: 0, file_steps: 0, all_steps: 0, rename_pairs: 0, ..Bounds::default() };
+        let commits = CommitPair { from: Some(copied.id), to: begun.id };
+        let changes = diff::changes(&self.0, &self.0, commits, &bounds)?.changes;
+        let is_other = |path: &[u8], what: &ChangeKind| match what {
+            ChangeKind::Mode => false,
+            ChangeKind::Made => workspace.join(OsStr::from_bytes(path)).symlink_metadata().is_err(),
+            ChangeKind::Removed | ChangeKind::Changed | ChangeKind::Kind | ChangeKind::Renamed { .. } => true,
+        };
+        let found = changes.iter().find(|change| change.is_of_files() && is_other(&change.path, &change.what));
+        Ok(found.map(|change| change.path.clone()))
     }
 }

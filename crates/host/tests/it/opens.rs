@@ -42,6 +42,24 @@ fn what_a_command_runs_sources_and_reads_is_seen_and_dependencies_are_not() {
 }
 
 #[test]
+fn folders_among_more_names_than_are_read_at_once_are_watched_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |number: u32| format!("{number:04}-{}", "x".repeat(200));
+    for number in 0..400 {
+        fs::write(folder.path().join(name(number)), "").unwrap();
+        if number % 40 == 0 {
+            let below = folder.path().join(format!("{}.d", name(number)));
+            fs::create_dir(&below).unwrap();
+            fs::write(below.join("in.sh"), "true\n").unwrap();
+        }
+    }
+    let seen = watched(folder.path(), "for f in *.d/in.sh; do sh $f; done");
+    let expected: Vec<String> = (0..400).step_by(40).map(|number| format!("{}.d/in.sh", name(number))).collect();
+    assert_eq!(paths(&seen), expected);
+    assert_eq!(seen.gap, None);
+}
+
+#[test]
 fn a_workspace_with_too_many_folders_is_watched_in_part_and_that_is_said() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("check.sh"), "true\n").unwrap();

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use loop_core::policy::protect::WatchGap;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
-use rustix::fs::{Dir, FileType};
+use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;
 
 use super::joined;
@@ -72,7 +72,7 @@ impl OpenWatch {
                 continue;
             }
             let inner = next.rules.inside(folder.as_fd(), &next.path);
-            for name in folders_in(folder) {
+            for name in folders_in(&folder, &mut watch.piece) {
                 let path = joined(&next.path, &name);
                 let is_out = is_made(&name) || inner.leaves_out(rules, &path);
                 if name != b".git" && (!is_out || name == COMPILED) {
@@ -139,10 +139,14 @@ impl OpenWatch {
     }
 }
 
-fn folders_in(folder: OwnedFd) -> Vec<Vec<u8>> {
-    let Ok(entries) = Dir::new(folder) else { return Vec::new() };
-    let is_folder = |kind: FileType| matches!(kind, FileType::Directory | FileType::Unknown);
-    let entries = entries.flatten().filter(|entry| is_folder(entry.file_type()));
-    let names = entries.map(|entry| entry.file_name().to_bytes().to_vec());
-    names.filter(|name| name != b"." && name != b"..").collect()
+/// The names of what may be a folder. A whole folder is mostly read by two calls: `room` holds about a thousand names.
+fn folders_in(folder: &OwnedFd, room: &mut [MaybeUninit<u8>]) -> Vec<Vec<u8>> {
+    let (mut entries, mut names) = (RawDir::new(folder, room), Vec::new());
+    while let Some(Ok(entry)) = entries.next() {
+        let name = entry.file_name().to_bytes();
+        if matches!(entry.file_type(), FileType::Directory | FileType::Unknown) && name != b"." && name != b".." {
+            names.push(name.to_vec());
+        }
+    }
+    names
 }
