@@ -1,12 +1,12 @@
 //! What commands that take the id of a loop do with the id of a plan.
 use loop_core::control::Ask;
-use loop_core::plan::PlanState;
+use loop_core::plan::{NodeStage, NodeState, NodeWork, PlanState};
 use loop_core::run::Status;
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::JSON_VERSION;
 use loop_host::clock;
-use loop_host::plan::{read_plan, roll_back_plan};
+use loop_host::plan::{is_own_hook, read_plan, roll_back_plan};
 use loop_host::run_folder::{self, RunFolder};
 use serde_json::{Value, json};
 
@@ -47,6 +47,11 @@ pub(crate) fn status(context: &Context, folder: &RunFolder, as_json: bool) -> Do
     Ok(0)
 }
 
+/// The question of a node; none for a loop.
+fn question(node: &NodeState) -> Option<&str> {
+    if let NodeWork::Ask { question } = &node.spec.work { Some(question) } else { None }
+}
+
 fn value(folder: &RunFolder, state: &PlanState) -> Value {
     let nodes: Vec<Value> = state
         .nodes
@@ -55,6 +60,7 @@ fn value(folder: &RunFolder, state: &PlanState) -> Value {
             json!({
                 "node": node.id(), "state": state.node_words(node), "run": node.run, "attempt": node.attempt,
                 "agent": node.spec.loop_work().map(|work| &work.agent), "result": node.result.as_deref(),
+                "question": question(node), "answer": node.answer.as_ref().map(|answer| &answer.text),
             })
         })
         .collect();
@@ -119,7 +125,7 @@ pub(crate) fn tell(context: &Context, folder: &RunFolder, asked: PlanAsk<'_>, as
 
 /// `loop rollback PLAN CHECKPOINT`.
 pub(crate) fn rollback(context: &Context, folder: &RunFolder, to: &str, as_json: bool) -> Done {
-    if folder.holder().is_some() {
+    if folder.holder().is_some() && !is_own_hook(folder) {
         return Err(CommandError::new(Kind::Wrong, format!("plan {} is at work", folder.id))
             .because("it has changed nothing in the workspace yet, or is just doing so")
             .hint(format!("loop cancel {}", folder.id)));
@@ -150,7 +156,10 @@ pub(crate) fn lines(context: &Context) -> String {
         let spec = state.spec.as_ref()?;
         let (kind, name) = (spec.kind(), text::escaped_head(&spec.name, 60));
         let runs: Vec<String> = state.nodes.iter().filter_map(|node| Some(node.run.as_ref()?.to_string())).collect();
-        Some(format!("plan {}  {}  {kind}  {name}  (loops {})\n", folder.id, status_of(folder, state), runs.join(", ")))
+        let asking = state.nodes.iter().filter(|node| node.stage == NodeStage::Asking);
+        let asks: String = asking.map(|node| format!("  {} {}\n", node.id(), state.node_words(node))).collect();
+        let status = status_of(folder, state);
+        Some(format!("plan {}  {status}  {kind}  {name}  (loops {})\n{asks}", folder.id, runs.join(", ")))
     };
     plans.iter().filter_map(line).collect()
 }

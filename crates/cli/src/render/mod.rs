@@ -11,11 +11,12 @@
 //! | `moment` | the local time, and how far away it is |
 //! | `error` | an error: what, why, what to do next |
 //! | `table` `wrap` `diff` `pager` | tables, long values beside a label, differences, long answers |
-//! | `plan` `plan_live` | a plan: its branches while they work, the ranking, its end |
+//! | `plan` `plan_live` `carried` | a plan: its branches while they work, the ranking, its end; a file read again |
 //! | `report` `page` | the pages of `loop report`, as Markdown or HTML |
 //! | `verified` `junit` `handed` | what `loop verify` found; of a proof that was handed over |
 //!
 //! Nothing here decides: it formats views of core.
+pub(crate) mod carried;
 pub(crate) mod commit_message;
 pub(crate) mod diff;
 pub(crate) mod error;
