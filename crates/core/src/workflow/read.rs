@@ -284,6 +284,9 @@ fn bad_env_name(name: &str) -> Option<&'static str> {
     if name.starts_with("LOOP_") {
         return Some("names that begin with LOOP_ are for loop itself: use another name");
     }
+    if name.starts_with("ANSWER_") {
+        return Some("names that begin with ANSWER_ are for answers to questions: use another name");
+    }
     crate::agent::is_token(name).then_some("the tokens of an agent never reach a gate: set it where loop is started")
 }
 

@@ -100,7 +100,7 @@ pub(super) fn answer_of(name: &str) -> Option<&str> {
 #[must_use]
 pub fn answer_variable(id: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
-    format!("LOOP_ANSWER_{}", id.chars().map(letter).collect::<String>())
+    format!("ANSWER_{}", id.chars().map(letter).collect::<String>())
 }
 
 /// A prompt with the answers to questions, for a prompt that has some. A person's words are not filled in again.
