@@ -88,6 +88,8 @@ pub(crate) enum Verb {
     Watch(Deferred<commands::watch::WatchArgs>),
     /// Apply a branch of a plan (loop start --best-of) to the workspace
     Pick(Deferred<commands::pick::PickArgs>),
+    /// Answer a question of a workflow (ask:), so that what waits for it starts
+    Answer(Deferred<commands::answer::AnswerArgs>),
     /// Pause a loop after this iteration
     Pause(Deferred<commands::pause::PauseArgs>),
     /// Stop a loop after this iteration, so that it can be resumed

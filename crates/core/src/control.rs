@@ -50,6 +50,15 @@ pub enum Ask {
         /// Its name in the plan.
         branch: String,
     },
+    /// Of a plan: the answer to the question of a node.
+    Answer {
+        /// Its name in the plan.
+        node: String,
+        /// The words.
+        text: String,
+        /// Whether what depends on it may start.
+        proceed: bool,
+    },
     /// Close the breaker: every count of it is gone.
     Reset {
         /// The agent's conversation is forgotten, too.

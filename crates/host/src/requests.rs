@@ -66,6 +66,9 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts) -> Re
         Ask::CancelRollback => Ok(Request::CancelRollback),
         Ask::Reset { session } => Ok(Request::Reset { session: *session }),
         Ask::Pick { .. } => Err("it is one loop, and has no branches".to_owned()),
+        Ask::Answer { .. } => {
+            Err("it is one loop, and has no questions of a workflow; loop inject tells it".to_owned())
+        }
     }?;
     let bytes = serde_json::to_string(&request).map_or(usize::MAX, |text| text.len());
     if bytes > REQUEST_BYTES_MAX {

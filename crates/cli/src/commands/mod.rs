@@ -5,6 +5,7 @@
 pub(crate) mod accept;
 pub(crate) mod acp_bridge;
 pub(crate) mod agents;
+pub(crate) mod answer;
 mod ask;
 pub(crate) mod best_of;
 pub(crate) mod bug;
@@ -109,7 +110,10 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Err(error) => return from_clap(&error, &whole_command()).show(),
     };
     // What became of a loop says more than whether that could be printed.
-    let drives = matches!(cli.command, Some(Verb::Start(_) | Verb::Resume(_) | Verb::Pick(_) | Verb::Workflow(_)));
+    let drives = matches!(
+        cli.command,
+        Some(Verb::Start(_) | Verb::Resume(_) | Verb::Pick(_) | Verb::Answer(_) | Verb::Workflow(_))
+    );
     match (dispatch(cli), printer::lost().filter(|_| !drives)) {
         (Ok(0), Some(why)) => CommandError::new(Kind::Unable, "cannot write the answer to stdout")
             .because(why)
@@ -148,6 +152,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Stop(args)) => stop::run(&context, &args),
         Some(Verb::Pause(args)) => pause::run(&context, &args),
         Some(Verb::Pick(args)) => pick::run(&context, &args),
+        Some(Verb::Answer(args)) => answer::run(&context, &args),
         Some(Verb::Cancel(args)) => cancel::run(&context, &args),
         Some(Verb::Inject(args)) => inject::run(&context, &args),
         Some(Verb::Set(args)) => set::run(&context, &args),
@@ -203,6 +208,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         Verb::Start(_)
         | Verb::Resume(_)
         | Verb::Pick(_)
+        | Verb::Answer(_)
         | Verb::Bug(_)
         | Verb::Rm(_)
         | Verb::Prune(_)

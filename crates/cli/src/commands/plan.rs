@@ -1,12 +1,12 @@
 //! What commands that take the id of a loop do with the id of a plan.
 use loop_core::control::Ask;
-use loop_core::plan::PlanState;
+use loop_core::plan::{NodeStage, NodeState, NodeWork, PlanState};
 use loop_core::run::Status;
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::{JSON_VERSION, PlanView, Row};
 use loop_host::clock;
-use loop_host::plan::{read_plan, roll_back_plan};
+use loop_host::plan::{is_own_hook, read_plan, roll_back_plan};
 use loop_host::run_folder::{self, RunFolder};
 use serde_json::{Value, json};
 
@@ -53,6 +53,11 @@ pub(crate) fn status_text(context: &Context, folder: &RunFolder) -> Result<Strin
     Ok(text)
 }
 
+/// The question of a node; none for a loop.
+fn question(node: &NodeState) -> Option<&str> {
+    if let NodeWork::Ask { question } = &node.spec.work { Some(question) } else { None }
+}
+
 fn value(folder: &RunFolder, state: &PlanState) -> Value {
     let nodes: Vec<Value> = state
         .nodes
@@ -61,6 +66,7 @@ fn value(folder: &RunFolder, state: &PlanState) -> Value {
             json!({
                 "node": node.id(), "state": state.node_words(node), "run": node.run, "attempt": node.attempt,
                 "agent": node.spec.loop_work().map(|work| &work.agent), "result": node.result.as_deref(),
+                "question": question(node), "answer": node.answer.as_ref().map(|answer| &answer.text),
             })
         })
         .collect();
@@ -125,7 +131,7 @@ pub(crate) fn tell(context: &Context, folder: &RunFolder, asked: PlanAsk<'_>, as
 
 /// `loop rollback PLAN CHECKPOINT`.
 pub(crate) fn rollback(context: &Context, folder: &RunFolder, to: &str, as_json: bool) -> Done {
-    if folder.holder().is_some() {
+    if folder.holder().is_some() && !is_own_hook(folder) {
         return Err(CommandError::new(Kind::Wrong, format!("plan {} is at work", folder.id))
             .because("it has changed nothing in the workspace yet, or is just doing so")
             .hint(format!("loop cancel {}", folder.id)));

@@ -5,15 +5,19 @@ use clap::{Args, Subcommand, ValueEnum};
 use loop_core::settings::keys;
 use loop_core::text::escaped_lines;
 use loop_core::view::JSON_VERSION;
-use loop_core::workflow::{self, Steps, Variables, Workflow, WorkflowError, WorkflowSource};
+use loop_core::workflow::{self, Steps, Variables, Workflow, WorkflowError, WorkflowSource, variables_in};
 use loop_host::paths::{read_bounded, text_of};
-use loop_host::plan::{WorkflowRequest, create_workflow, prepare_workflow, reopen_plan};
+use loop_host::plan::{
+    WorkflowBefore, WorkflowRequest, WorkflowStart, create_workflow, prepare_workflow, preview_workflow,
+    reopen_workflow, workflow_before,
+};
 use serde_json::json;
 
 use super::best_of;
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, settings_error};
 use crate::flags::StartFlags;
+use crate::render::carried::{carried_lines, carried_value};
 use crate::render::error::{CommandError, Kind};
 
 /// One byte more than a file may have is enough to refuse it.
@@ -30,15 +34,9 @@ pub(crate) struct WorkflowArgs {
 enum WorkflowVerb {
     /// Run the loops of a workflow, each in a copy of the workspace; results are merged, then applied
     Run(Box<RunArgs>),
-    /// Resume a workflow that was stopped, failed or crashed: what is done stays
-    Resume {
-        /// The plan: its id, or the beginning of it
-        #[arg(value_name = "ID")]
-        id: String,
-        /// Print events as lines of JSON instead of a summary
-        #[arg(long)]
-        json: bool,
-    },
+    /// Read the file of a workflow that was stopped, failed or crashed again, and resume it: what is done and did not
+    /// change stays
+    Resume(ResumeArgs),
     /// Check a workflow file: everything that is wrong with it, with line and column
     Check {
         #[command(flatten)]
@@ -72,6 +70,26 @@ pub(crate) struct FileArgs {
     /// The value of a variable: {{NAME}} in the file; may be given several times
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
+}
+
+/// The arguments of `loop workflow resume`.
+#[derive(Debug, Args)]
+struct ResumeArgs {
+    /// The plan: its id, or the beginning of it
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The workflow file [default: the one that it was started with]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The value of a variable, in the place of the one that it was started with; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Say of each loop whether it would run again, and why; resume nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print events as lines of JSON instead of a summary
+    #[arg(long)]
+    json: bool,
 }
 
 /// The arguments of `loop workflow run`.
@@ -115,11 +133,7 @@ enum ShowFormat {
 pub(crate) fn run(context: &Context, args: &WorkflowArgs) -> Done {
     match &args.verb {
         WorkflowVerb::Run(args) => run_file(context, args),
-        WorkflowVerb::Resume { id, json } => {
-            let plan = context.find_plan(id)?;
-            let ready = reopen_plan(&context.home, plan, "loop workflow resume", None, &mut context.person())?;
-            best_of::drive(context, ready, *json)
-        }
+        WorkflowVerb::Resume(args) => resume(context, args),
         WorkflowVerb::Check { file, json } => check(context, file, *json),
         WorkflowVerb::Show { file, only, format, json } => {
             let format = if *json { ShowFormat::Json } else { *format };
@@ -143,10 +157,14 @@ fn run_file(context: &Context, args: &RunArgs) -> Done {
         workflow,
         path: args.file.file.clone(),
         text,
-        given,
+        start: WorkflowStart {
+            set: args.file.set.clone(),
+            only: args.only.clone(),
+            given,
+            parallel: args.parallel,
+            keep_going: args.keep_going,
+        },
         workspace: args.place.workspace.clone(),
-        parallel: args.parallel,
-        keep_going: args.keep_going,
         dry_run: args.dry_run,
     };
     let mut person = context.person();
@@ -163,6 +181,38 @@ fn run_file(context: &Context, args: &RunArgs) -> Done {
         return Ok(0);
     }
     let ready = create_workflow(&context.home, &prepared, &mut person)?;
+    best_of::drive(context, ready, args.json)
+}
+
+/// Reads the file again and resumes the plan. What was typed at the start holds, and `--set` over it.
+fn resume(context: &Context, args: &ResumeArgs) -> Done {
+    let plan = context.find_plan(&args.id)?;
+    let WorkflowBefore { path, mut start, workspace } = workflow_before(&plan)?;
+    let path = args.file.clone().unwrap_or(path);
+    let typed: Vec<&str> = args.set.iter().filter_map(|set| Some(set.split_once('=')?.0)).collect();
+    let text = file_text(&path).map_err(|error| error.hint(format!("as it was started: loop resume {}", plan.id)))?;
+    let used = variables_in(&text);
+    // A value of the start that the file does not use any more is not a mistake of now.
+    let stays =
+        |set: &String| set.split_once('=').is_some_and(|(name, _)| !typed.contains(&name) && used.contains(name));
+    start.set = start.set.into_iter().filter(stays).chain(args.set.iter().cloned()).collect();
+    let file = FileArgs { file: path.clone(), set: start.set.clone() };
+    let (text, workflow) = read(&file, false)?;
+    let workflow = workflow.map_err(|errors| refused(context, &path, &errors))?;
+    let workflow = only(&workflow, &start.only, &path)?;
+    let workspace = Some(workspace);
+    let request = WorkflowRequest { workflow, path, text, start, workspace, dry_run: args.dry_run };
+    let mut person = context.person();
+    let prepared = prepare_workflow(&context.home, request, &mut person)?;
+    if args.dry_run {
+        let change = preview_workflow(&plan, &prepared)?;
+        match args.json {
+            true => context.printer.json(&carried_value(&plan.id, &change)),
+            false => context.printer.answer(&carried_lines(&change)),
+        }
+        return Ok(0);
+    }
+    let ready = reopen_workflow(&context.home, plan, &prepared, "loop workflow resume", &mut person)?;
     best_of::drive(context, ready, args.json)
 }
 
@@ -239,13 +289,20 @@ fn read(args: &FileArgs, unset: bool) -> Result<ReadFile, CommandError> {
     })?;
     let variables = if unset { variables.with_unset() } else { variables };
     let named = text_of(&args.file);
-    let cannot = |why: String| {
-        CommandError::new(Kind::Wrong, format!("cannot read {named}")).because(why).hint("name a workflow file in YAML")
-    };
-    let bytes = read_bounded(&args.file, FILE_BYTES_MAX).map_err(|error| cannot(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| cannot("it is not valid UTF-8".to_owned()))?;
+    let text = file_text(&args.file)?;
     let workflow = workflow::read(WorkflowSource { text: &text, file: &named }, &variables);
     Ok((text, workflow))
+}
+
+/// The text of a file.
+fn file_text(file: &Path) -> Result<String, CommandError> {
+    let cannot = |why: String| {
+        CommandError::new(Kind::Wrong, format!("cannot read {}", text_of(file)))
+            .because(why)
+            .hint("name a workflow file in YAML")
+    };
+    let bytes = read_bounded(file, FILE_BYTES_MAX).map_err(|error| cannot(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| cannot("it is not valid UTF-8".to_owned()))
 }
 
 /// Shows everything that is wrong with a file.

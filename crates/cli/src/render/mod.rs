@@ -11,13 +11,14 @@
 //! | `moment` | the local time, and how far away it is |
 //! | `error` | an error: what, why, what to do next |
 //! | `table` `wrap` `diff` `pager` | tables, long values beside a label, differences, long answers |
-//! | `plan` `plan_live` | a plan: its branches while they work, the ranking, its end |
+//! | `plan` `plan_live` `carried` | a plan: its branches while they work, the ranking, its end; a file read again |
 //! | `plan_diffs` `plan_history` | what each branch changed, for a choice; what happened in a plan |
 //! | `plan_report` | a plan as a page to read |
 //! | `report` `page` | the pages of `loop report`, as Markdown or HTML |
 //! | `verified` `junit` `handed` | what `loop verify` found; of a proof that was handed over |
 //!
 //! Nothing here decides: it formats views of core.
+pub(crate) mod carried;
 pub(crate) mod commit_message;
 pub(crate) mod diff;
 pub(crate) mod error;

@@ -1,6 +1,6 @@
 //! A plan for people: its branches, the ranking with every column, how it ended and what to type next.
 use loop_core::ended::Ended;
-use loop_core::plan::{ChosenBy, EndedHook, HookWhen, NodeEnd, NodeState, PlanOutcome, PlanState};
+use loop_core::plan::{ChosenBy, EndedHook, HookWhen, NodeEnd, NodeId, NodeStage, NodeState, PlanOutcome, PlanState};
 use loop_core::policy::budget::money_text;
 use loop_core::policy::candidate::{Candidate, CandidateGates, RankColumn};
 use loop_core::text;
@@ -65,6 +65,12 @@ pub(super) fn pick_command(state: &PlanState) -> String {
     let id = state.spec.as_ref().map_or("PLAN", |spec| spec.id.as_str());
     let best = state.ranking.as_ref().and_then(|ranking| ranking.rows.iter().find(|row| row.passes));
     format!("loop pick {id} {}", best.map_or("BRANCH", |row| row.name.as_str()))
+}
+
+/// The whole command that answers a question.
+pub(super) fn answer_command(state: &PlanState, node: &NodeId) -> String {
+    let id = state.spec.as_ref().map_or("PLAN", |spec| spec.id.as_str());
+    format!("loop answer {id} {node} TEXT   (no: what depends on it does not start)")
 }
 
 /// The list that a hook is of, as the file names it.
@@ -311,6 +317,9 @@ fn next(state: &PlanState, id: &str, outcome: PlanOutcome) -> Vec<(&'static str,
             if let (Some(best), Some(run)) = (best, run) {
                 lines.push(("look", format!("loop diff {run}   (and so for each loop of the table)")));
                 lines.push(("next", format!("loop pick {id} {}   (or another branch)", best.name)));
+            }
+            for node in state.nodes.iter().filter(|node| node.stage == NodeStage::Asking) {
+                lines.push(("next", answer_command(state, node.id())));
             }
         }
         PlanOutcome::Conflict => {

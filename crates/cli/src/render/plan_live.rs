@@ -328,6 +328,13 @@ impl Reporter<Plan> for PlanLive {
                 };
                 self.line(Some(Paint::Warn), &asked);
             }
+            PlanFact::Ordered { order: PlanOrder::Ask(PlanQuestion::Node(node)), .. } => {
+                let asks = state.node(node).map(|node| state.node_words(node)).unwrap_or_default();
+                self.line(Some(Paint::Warn), &format!("{node} {asks}"));
+                let elsewhere = super::plan::answer_command(state, node);
+                self.line(Some(Paint::Warn), &format!("type the answer and Enter, or elsewhere: {elsewhere}"));
+                self.event("asks", entry.at, json!({"node": node, "words": asks}));
+            }
             PlanFact::Concluded { outcome, reason } => {
                 let standing = loop_core::plan::plan_standing(*outcome);
                 self.event(

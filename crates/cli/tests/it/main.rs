@@ -75,6 +75,7 @@ mod uses;
 mod verify;
 mod worker;
 mod workflow;
+mod workflow_plans;
 mod workflow_run;
 mod workspaces;
 

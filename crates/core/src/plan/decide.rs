@@ -203,6 +203,8 @@ fn judge_run(state: &PlanState, node: &NodeState) -> PlanDecision {
     let end = match run.outcome {
         Outcome::Stopped => NodeEnd::EndedEarly(ends_because(state, node).unwrap_or(EndedEarly::Stopped)),
         Outcome::Unable => NodeEnd::HostFailure { why: run.reason.text.clone() },
+        // What could not be resolved is the conflict that it was.
+        _ if node.purpose == RunPurpose::Resolve => NodeEnd::Conflict,
         Outcome::Verified
         | Outcome::PassedBut
         | Outcome::Accepted
@@ -364,6 +366,10 @@ fn work(state: &PlanState, spec: &PlanSpec, node: &NodeState) -> Option<PlanNext
             resume: node.resume,
             run: node.run.clone(),
             limit_micros: spec.budget_micros.map(|_| node.counted_micros.saturating_add(node.share_micros)),
+            gates: match node.purpose {
+                RunPurpose::Work | RunPurpose::Rerun => Vec::new(),
+                RunPurpose::Resolve => finish::gate_nodes(state, Some(node.id())),
+            },
         },
         NodeStage::Ran if spec.selection().is_some() => {
             PlanOrder::Measure { node: id, attempt, base: state.initial.clone()?, tree: node.result_tree()?.to_owned() }

@@ -94,6 +94,16 @@ pub enum PlanRequest {
     },
 }
 
+impl PlanRequest {
+    /// The answer to the question of a node: `no` alone means that what depends on it is not to start.
+    #[must_use]
+    pub fn answer(node: NodeId, text: &str) -> Self {
+        let text = text.trim();
+        let refuses = ["no", "n"].iter().any(|word| text.eq_ignore_ascii_case(word));
+        Self::Answer { node, text: text.to_owned(), proceed: !refuses }
+    }
+}
+
 /// Rare notices that are not an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -109,6 +109,9 @@ pub enum PlanOrder {
         /// What it may cost in all, in millionths of a dollar: its own limit, where it has none that is lower.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit_micros: Option<u64>,
+        /// To resolve a conflict: whose gates must pass on the result, its own among them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        gates: Vec<NodeId>,
     },
     /// Tell the run of a node to hold or to go on.
     Tell {
@@ -191,7 +194,7 @@ pub enum RunPurpose {
     Work,
     /// The same again, from a tree with which its first result had a conflict.
     Rerun,
-    /// To resolve a conflict: the copy has conflict markers, and the gates of the node must pass.
+    /// To resolve a conflict: the copy has conflict markers, and the gates of all merged nodes must pass.
     Resolve,
 }
 

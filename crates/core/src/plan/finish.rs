@@ -56,7 +56,7 @@ pub(super) fn halted(state: &PlanState, halt: Halt) -> Option<PlanNext> {
 /// Nodes whose gates must pass on a tree with the results of all merged nodes, and of this one.
 ///
 /// A node that builds on another one replaces its gates: the first of two loops may demand tests that fail.
-fn gate_nodes(state: &PlanState, also: Option<&NodeId>) -> Vec<NodeId> {
+pub(super) fn gate_nodes(state: &PlanState, also: Option<&NodeId>) -> Vec<NodeId> {
     let is_in = |node: &&NodeState| node.end() == Some(&NodeEnd::Merged) || Some(node.id()) == also;
     let merged: Vec<&NodeState> = state.nodes.iter().filter(is_in).collect();
     let is_replaced = |node: &NodeState| merged.iter().any(|later| depends(state, later, node.id()));
@@ -148,7 +148,9 @@ pub(super) fn finish(state: &PlanState, spec: &PlanSpec, deciding: &Deciding) ->
 fn awaits_answer(state: &PlanState) -> Option<PlanNext> {
     let asking = state.nodes.iter().find(|node| node.stage == NodeStage::Asking).filter(|_| state.unattended)?;
     let idle = state.nodes.iter().all(|node| !node.is_active());
-    let text = format!("{} waits for the answer of a person", asking.id());
+    let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
+    let node = asking.id();
+    let text = format!("{node} {}; answer with: loop answer {id} {node} TEXT", words::question(asking));
     if idle { ends(PlanOutcome::AwaitsPerson, PlanReasonCode::AwaitsAnswer, &text) } else { None }
 }
 

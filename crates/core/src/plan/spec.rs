@@ -91,8 +91,11 @@ fn is_zero(number: &u32) -> bool {
 pub struct PlanOrigin {
     /// Where it was, written by [`crate::text::escape_path`].
     pub path: String,
-    /// Its text as it was at the start, in the folder of the plan.
+    /// Its text as it was read last, in the folder of the plan.
     pub file: FileRef,
+    /// What was typed beside it, in the folder of the plan: values of variables and flags, for reading the file again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<FileRef>,
 }
 
 /// How the results of the nodes of a plan come together.

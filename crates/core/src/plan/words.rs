@@ -1,7 +1,7 @@
 //! What a plan and its nodes are, in plain sentences.
-use super::fact::{EndedEarly, NodeEnd, NotStarted};
+use super::fact::{EndedEarly, NodeEnd, NotStarted, RunPurpose};
 use super::report::{ConflictReport, GatesReport};
-use super::spec::NodeId;
+use super::spec::{NodeId, NodeWork};
 use super::state::{NodeStage, NodeState, PlanState};
 use crate::policy::candidate::Ranking;
 use crate::run::Outcome;
@@ -9,6 +9,8 @@ use crate::text;
 
 /// Longest sentence of a reason, in bytes. It is stored in two facts.
 const REASON_BYTES_MAX: usize = 2000;
+/// How much of a question or of an answer stands in a sentence, in bytes.
+const ASKED_BYTES_MAX: usize = 300;
 
 /// A reason that is not too long for a fact.
 pub(super) fn bounded(words: &str) -> String {
@@ -35,7 +37,7 @@ impl PlanState {
             NodeStage::RunEnded | NodeStage::Ran => "ran".to_owned(),
             NodeStage::Merging | NodeStage::Conflicted => "merging".to_owned(),
             NodeStage::MergeGates | NodeStage::MergeJudged => "merging: its gates run".to_owned(),
-            NodeStage::Asking | NodeStage::Said => "asks a person".to_owned(),
+            NodeStage::Asking | NodeStage::Said => question(node),
             NodeStage::Ended(end) => self.end_words(node, end),
         }
     }
@@ -53,8 +55,8 @@ impl PlanState {
         match end {
             NodeEnd::Merged => "merged".to_owned(),
             NodeEnd::Passed => "passed".to_owned(),
-            NodeEnd::Answered => "answered".to_owned(),
-            NodeEnd::Refused => "refused by a person".to_owned(),
+            NodeEnd::Answered => format!("answered{}", said(node)),
+            NodeEnd::Refused => format!("refused by a person{}", said(node)),
             NodeEnd::RanOnly => "ran, and its result is not merged yet".to_owned(),
             NodeEnd::NotPassed => format!("{}{}", not_passed_words(node), run()),
             NodeEnd::EndedEarly(why) => match why {
@@ -67,7 +69,9 @@ impl PlanState {
             NodeEnd::NotStarted(why) => format!("not started: {}", self.not_started_words(why)),
             NodeEnd::Conflict => {
                 let paths = node.conflict.as_ref().map_or_else(String::new, |found| format!(": {}", found.words()));
-                format!("conflict{paths}")
+                let tried = node.result.as_ref().filter(|_| node.purpose == RunPurpose::Resolve);
+                let tried = tried.map(|run| format!("; an agent could not resolve it: {}", run.reason.text));
+                format!("conflict{paths}{}", tried.unwrap_or_default())
             }
             NodeEnd::FailedMergeGates => {
                 let gates = node.gates.as_ref().map_or_else(String::new, |gates| format!(": {}", gates.words()));
@@ -89,6 +93,20 @@ impl PlanState {
             NotStarted::Unable => "the plan could not work".to_owned(),
         }
     }
+}
+
+/// The question of a node, in one line.
+pub(super) fn question(node: &NodeState) -> String {
+    match &node.spec.work {
+        NodeWork::Ask { question } => format!("asks: {}", text::one_line(question, ASKED_BYTES_MAX)),
+        NodeWork::Loop(_) => "asks a person".to_owned(),
+    }
+}
+
+/// What a person answered, in one line.
+fn said(node: &NodeState) -> String {
+    let words = node.answer.as_ref().map(|answer| text::one_line(&answer.text, ASKED_BYTES_MAX));
+    words.filter(|words| !words.is_empty()).map_or_else(String::new, |words| format!(": {words}"))
 }
 
 /// What a run that did not pass came to.

@@ -73,6 +73,8 @@ pub(super) struct ReadEntry {
     /// Where its id stands, or else its beginning.
     pub(super) at: FilePosition,
     pub(super) depends_on: Vec<(String, FilePosition)>,
+    /// The questions whose answers it names, and where.
+    pub(super) answers: Vec<(String, FilePosition)>,
     pub(super) work: Option<EntryWork>,
 }
 
@@ -81,6 +83,10 @@ struct Parts {
     id: Option<String>,
     id_at: Option<FilePosition>,
     prompt: Option<String>,
+    /// The questions whose answers stand in the prompt.
+    asked: Vec<(String, FilePosition)>,
+    /// Those whose answers stand in its commands.
+    others: Vec<(String, FilePosition)>,
     ask: Option<String>,
     depends_on: Vec<(String, FilePosition)>,
     touches: Vec<String>,
@@ -96,6 +102,7 @@ pub(super) fn read(fields: &mut Fields<'_>, node: &YamlNode) -> Option<ReadEntry
         return None;
     };
     let mut parts = Parts::default();
+    fields.take_answers();
     for (name, pair) in keys_of(fields, pairs) {
         parts.keys.push(name.to_owned());
         parts.take(fields, name, pair);
@@ -105,7 +112,8 @@ pub(super) fn read(fields: &mut Fields<'_>, node: &YamlNode) -> Option<ReadEntry
         fields.faults.at(node.at, "a loop has no id", "add id: with a short name, such as id: write-tests");
     }
     let work = if parts.has("ask") { parts.question(fields, at) } else { parts.work(fields, at) };
-    Some(ReadEntry { id: parts.id, at, depends_on: parts.depends_on, work })
+    let answers = [std::mem::take(&mut parts.asked), std::mem::take(&mut parts.others), fields.take_answers()].concat();
+    Some(ReadEntry { id: parts.id, at, depends_on: parts.depends_on, answers, work })
 }
 
 impl Parts {
@@ -125,8 +133,13 @@ impl Parts {
                 self.id_at = Some(value.at);
                 self.id = id(fields, value);
             }
-            "prompt" => self.prompt = long_text(fields, value, name, TASK_BYTES_MAX),
-            "ask" => self.ask = long_text(fields, value, name, NODE_TEXT_BYTES_MAX),
+            "prompt" => {
+                let others = fields.take_answers();
+                self.prompt = long_text(fields, value, name, TASK_BYTES_MAX, Use::Prompt);
+                self.asked = fields.take_answers();
+                self.others.extend(others);
+            }
+            "ask" => self.ask = long_text(fields, value, name, NODE_TEXT_BYTES_MAX, Use::Plain),
             "depends_on" => {
                 let items = fields.items(value, name).unwrap_or_default();
                 let words = items.into_iter().filter_map(|item| Some((fields.word(item, name)?.to_owned(), item.at)));
@@ -172,6 +185,7 @@ impl Parts {
         }
         let work = LoopEntry {
             prompt: self.prompt.take()?,
+            answers: self.asked.iter().map(|(id, _)| id.clone()).collect(),
             given: std::mem::take(&mut self.given),
             touches: std::mem::take(&mut self.touches),
         };
@@ -191,8 +205,8 @@ fn id(fields: &mut Fields<'_>, node: &YamlNode) -> Option<String> {
     }
 }
 
-fn long_text(fields: &mut Fields<'_>, node: &YamlNode, key: &str, bytes_max: usize) -> Option<String> {
-    let text = fields.text(node, key, Use::Plain)?;
+fn long_text(fields: &mut Fields<'_>, node: &YamlNode, key: &str, bytes_max: usize, how: Use) -> Option<String> {
+    let text = fields.text(node, key, how)?;
     if text.trim().is_empty() || text.len() > bytes_max || text.contains('\0') {
         let what = format!("{key} must have 1 to {bytes_max} bytes, and no NUL byte");
         fields.faults.at(node.at, what, format!("write the text behind {key}:"));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use super::error::{Faults, FilePosition};
 use super::shell::{self, Filling};
 use super::tree::{Tree, YamlNode};
-use super::variables::{FAILED_LOOP, Piece, Variables, pieces, place_of};
+use super::variables::{FAILED_LOOP, Piece, Variables, answer_of, pieces, place_of};
 use crate::settings::{Kind, parse_value};
 use crate::text;
 
@@ -13,6 +13,8 @@ use crate::text;
 pub(super) enum Use {
     /// As it is.
     Plain,
+    /// As it is; answers to questions are filled in later.
+    Prompt,
     /// As one entry of a list: without line breaks.
     Entry,
     /// As one entry of a list that commas divide.
@@ -34,11 +36,18 @@ pub(super) struct Fields<'a> {
     pub(super) file: &'a str,
     source: &'a str,
     variables: &'a Variables,
+    /// The questions whose answers were named so far, and where.
+    answers: Vec<(String, FilePosition)>,
 }
 
 impl<'a> Fields<'a> {
     pub(super) fn new(source: &'a str, file: &'a str, variables: &'a Variables) -> Self {
-        Self { faults: Faults::new(source, file), file, source, variables }
+        Self { faults: Faults::new(source, file), file, source, variables, answers: Vec::new() }
+    }
+
+    /// The questions whose answers were named since this was asked last.
+    pub(super) fn take_answers(&mut self) -> Vec<(String, FilePosition)> {
+        std::mem::take(&mut self.answers)
     }
 
     /// A value of another kind than its key takes.
@@ -139,18 +148,22 @@ impl<'a> Fields<'a> {
         }
         let variables = self.variables;
         match how {
-            Use::Plain | Use::Entry | Use::CommaEntry => {
-                Some(pieces.iter().map(|piece| plain(piece, variables)).collect())
+            Use::Plain | Use::Prompt | Use::Entry | Use::CommaEntry => {
+                let has_answer =
+                    |piece: &Piece<'_>| matches!(piece, Piece::Variable(name) if answer_of(name).is_some());
+                let later = how == Use::Prompt && pieces.iter().any(has_answer);
+                Some(pieces.iter().map(|piece| plain(piece, variables, later)).collect())
             }
             Use::Shell | Use::ShellLine | Use::Words | Use::FailureHook => {
                 if let Some(place) = unreadable(text, how) {
                     self.unquotable(node.at, place);
                     return None;
                 }
-                let filling = |name| match variables.get(name) {
-                    Some(value) => Filling::Value(value),
-                    None if name == FAILED_LOOP => Filling::FailedLoop,
-                    None => Filling::Unset(name),
+                let filling = |name| match (variables.get(name), answer_of(name)) {
+                    (Some(value), _) => Filling::Value(value),
+                    (None, Some(id)) => Filling::Answer(id),
+                    (None, None) if name == FAILED_LOOP => Filling::FailedLoop,
+                    (None, None) => Filling::Unset(name),
                 };
                 match shell::fill(&pieces, filling) {
                     Ok(command) => Some(command),
@@ -173,6 +186,12 @@ impl<'a> Fields<'a> {
     fn check(&mut self, node: &YamlNode, pieces: &[Piece<'_>], how: Use) -> bool {
         let mut fine = true;
         for (at, piece) in pieces.iter().enumerate() {
+            if let Piece::Variable(name) = piece
+                && let Some(id) = answer_of(name)
+            {
+                let at = self.place(node, pieces, at);
+                self.answers.push((id.to_owned(), at));
+            }
             let fault = match piece {
                 Piece::Text(_) | Piece::Braces => None,
                 Piece::Bad(text) => Some((
@@ -195,6 +214,14 @@ impl<'a> Fields<'a> {
             let what = "{{failed_loop}} is known in on_failure only".to_owned();
             return (how != Use::FailureHook).then(|| (what, "take it out here".to_owned()));
         }
+        if answer_of(name).is_some() {
+            let known = match how {
+                Use::Prompt | Use::Shell | Use::ShellLine | Use::FailureHook => true,
+                Use::Plain | Use::Entry | Use::CommaEntry | Use::Words => false,
+            };
+            let what = format!("{{{{{name}}}}} is known in prompts and in commands only");
+            return (!known).then(|| (what, "take it out here".to_owned()));
+        }
         let Some(value) = self.variables.get(name) else {
             if self.variables.may_be_unset() {
                 return None;
@@ -207,7 +234,7 @@ impl<'a> Fields<'a> {
             return Some((format!("the variable {name} is not set"), hint));
         };
         let divides = |letter: char| match how {
-            Use::Plain | Use::Shell | Use::Words | Use::FailureHook => false,
+            Use::Plain | Use::Prompt | Use::Shell | Use::Words | Use::FailureHook => false,
             Use::Entry | Use::ShellLine => letter == '\n',
             Use::CommaEntry => ['\n', ',', '\\'].contains(&letter),
         };
@@ -277,14 +304,23 @@ fn unreadable(text: &str, how: Use) -> Option<&'static str> {
         // Each line is a command of its own.
         Use::ShellLine if text.trim_end().contains('\n') => Some("in several gates in one text: write them as a list"),
         Use::Words if text.contains(['$', '`', '#', '(', '<', '\n']) => Some("beside $, `, #, ( or <"),
-        Use::ShellLine | Use::Words | Use::Plain | Use::Entry | Use::CommaEntry | Use::Shell | Use::FailureHook => None,
+        Use::ShellLine
+        | Use::Words
+        | Use::Plain
+        | Use::Prompt
+        | Use::Entry
+        | Use::CommaEntry
+        | Use::Shell
+        | Use::FailureHook => None,
     }
 }
 
-fn plain(piece: &Piece<'_>, variables: &Variables) -> String {
+/// `later`: answers are filled in later, so that the signs themselves, also in a value, stay as a file has them.
+fn plain(piece: &Piece<'_>, variables: &Variables, later: bool) -> String {
+    let kept = |text: &str| if later { text.replace("{{", "{{{{") } else { text.to_owned() };
     match piece {
         Piece::Text(text) | Piece::Bad(text) => (*text).to_owned(),
-        Piece::Braces => "{{".to_owned(),
-        Piece::Variable(name) => variables.get(name).map_or_else(|| format!("{{{{{name}}}}}"), str::to_owned),
+        Piece::Braces => kept("{{"),
+        Piece::Variable(name) => variables.get(name).map_or_else(|| format!("{{{{{name}}}}}"), kept),
     }
 }

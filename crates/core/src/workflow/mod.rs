@@ -37,7 +37,9 @@ pub use graph::{Steps, only};
 pub use key::node_key;
 pub use read::{WorkflowSource, read};
 pub use schema::schema;
-pub use variables::{FAILED_LOOP, FAILED_LOOP_VARIABLE, Variables, VariablesError};
+pub use variables::{
+    FAILED_LOOP, FAILED_LOOP_VARIABLE, Variables, VariablesError, answer_variable, variables_in, with_answers,
+};
 
 /// How long a command of `on_complete` and `on_failure` may take, where the file does not say it.
 pub const HOOK_TIMEOUT_MS: u64 = 10 * 60 * 1000;
@@ -101,12 +103,33 @@ pub enum EntryWork {
 /// A loop of a workflow.
 #[derive(Debug, Clone)]
 pub struct LoopEntry {
-    /// The task.
+    /// The task. Answers to questions are filled in when it starts.
     pub prompt: String,
+    /// The questions whose answers stand in the task.
+    pub answers: Vec<String>,
     /// Its own settings, the promise among them.
     pub given: Vec<Given>,
     /// Which files it changes, as globs: two loops that share one are not run at the same time.
     pub touches: Vec<String>,
+}
+
+impl Workflow {
+    /// The questions that an entry waits for, over any number of entries, by their places.
+    #[must_use]
+    pub fn questions_before(&self, place: usize) -> Vec<usize> {
+        let mut seen: Vec<usize> = Vec::new();
+        let mut open = vec![place];
+        while let Some(entry) = open.pop().and_then(|place| self.entries.get(place)) {
+            let new: Vec<usize> = entry.depends_on.iter().copied().filter(|place| !seen.contains(place)).collect();
+            seen.extend(&new);
+            open.extend(new);
+        }
+        let is_question =
+            |place: &usize| self.entries.get(*place).is_some_and(|entry| matches!(entry.work, EntryWork::Ask(_)));
+        seen.sort_unstable();
+        seen.dedup();
+        seen.into_iter().filter(is_question).collect()
+    }
 }
 
 impl LoopEntry {

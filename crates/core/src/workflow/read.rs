@@ -144,8 +144,10 @@ impl Top {
         {
             fields.faults.at(root.at, "the key loops is missing", "add loops: with at least one loop");
         }
+        let of_commands = fields.take_answers();
+        let named: Vec<_> = self.entries.iter().flatten().map(|entry| entry.answers.clone()).collect();
         let entries = resolve(fields, self.entries?);
-        Some(Workflow {
+        let workflow = Workflow {
             name: self.name.unwrap_or_else(|| stem(fields.file)),
             description: self.description,
             env: self.env,
@@ -156,7 +158,12 @@ impl Top {
             hook_timeout_ms: self.hook_timeout_ms.unwrap_or(HOOK_TIMEOUT_MS),
             on_complete: self.on_complete,
             on_failure: self.on_failure,
-        })
+        };
+        // Only a file whose entries are all there has places to look at.
+        if named.len() == workflow.entries.len() {
+            check_answers(fields, &workflow, &named, &of_commands);
+        }
+        Some(workflow)
     }
 
     fn take(&mut self, fields: &mut Fields<'_>, name: &str, pair: &Pair) {
@@ -277,6 +284,9 @@ fn bad_env_name(name: &str) -> Option<&'static str> {
     if name.starts_with("LOOP_") {
         return Some("names that begin with LOOP_ are for loop itself: use another name");
     }
+    if name.starts_with("ANSWER_") {
+        return Some("names that begin with ANSWER_ are for answers to questions: use another name");
+    }
     crate::agent::is_token(name).then_some("the tokens of an agent never reach a gate: set it where loop is started")
 }
 
@@ -311,6 +321,47 @@ fn entries(fields: &mut Fields<'_>, node: &YamlNode) -> Option<Vec<ReadEntry>> {
         return None;
     }
     Some(items.iter().filter_map(|item| entry::read(fields, item)).collect())
+}
+
+/// Looks at the questions whose answers are named: each must be there, and be answered before.
+fn check_answers(
+    fields: &mut Fields<'_>,
+    workflow: &Workflow,
+    named: &[Vec<(String, FilePosition)>],
+    of_commands: &[(String, FilePosition)],
+) {
+    let is_question = |id: &str| {
+        workflow.entries.iter().any(|entry| entry.id == id && matches!(entry.work, super::EntryWork::Ask(_)))
+    };
+    for (place, answers) in named.iter().enumerate() {
+        let before = workflow.questions_before(place);
+        let is_before =
+            |id: &str| before.iter().filter_map(|place| workflow.entries.get(*place)).any(|question| question.id == id);
+        for (id, at) in answers.iter().filter(|(id, _)| is_question(id) && !is_before(id)) {
+            let own = workflow.entries.get(place).map_or("it", |entry| entry.id.as_str());
+            let what = format!("{{{{answer.{id}}}}} is not known here: {own} does not wait for {id}");
+            fields.faults.at(*at, what, format!("add {id} to depends_on of {own}"));
+        }
+    }
+    for (id, at) in named.iter().flatten().chain(of_commands).filter(|(id, _)| !is_question(id)) {
+        let questions = workflow.entries.iter().filter(|entry| is_question(&entry.id));
+        let hint = match text::nearest(id, questions.map(|entry| entry.id.as_str())) {
+            Some(near) => format!("did you mean {{{{answer.{near}}}}}?"),
+            None => "name an entry that has ask:".to_owned(),
+        };
+        fields.faults.at(*at, format!("no question has the id {id}"), hint);
+    }
+    let variables: Vec<(String, &WorkflowEntry)> = (workflow.entries.iter().filter(|entry| is_question(&entry.id)))
+        .map(|entry| (super::answer_variable(&entry.id), entry))
+        .collect();
+    for (at, (variable, entry)) in variables.iter().enumerate() {
+        let other = variables.iter().take(at).find(|(known, _)| known == variable);
+        if let Some((_, other)) = other {
+            let what = format!("the answers to {} and {} would have one variable, {variable}", other.id, entry.id);
+            let at = FilePosition { line: entry.line, column: 1 };
+            fields.faults.at(at, what, "choose ids that differ in letters or digits");
+        }
+    }
 }
 
 /// Looks at ids and what depends on what. Entries without an id are left out.

@@ -3,7 +3,7 @@
 //! The command is read as `sh` and `bash` read it: bare words, single quotes, double quotes, `$(…)` and parentheses. A
 //! place where a value cannot be quoted for certain is refused: here-documents, backticks, arithmetic, comments, and the
 //! arguments of commands that run their arguments as code (`eval`, `sh -c`, `sed`, …). The environment is the way there.
-use super::variables::{FAILED_LOOP_VARIABLE, Piece};
+use super::variables::{FAILED_LOOP_VARIABLE, Piece, answer_variable};
 
 /// Commands whose arguments are code, whatever they look like.
 const RUN_THEIR_ARGUMENTS: [&str; 14] =
@@ -34,8 +34,20 @@ pub(super) enum Filling<'a> {
     Value(&'a str),
     /// The id of the loop that failed, which is known later.
     FailedLoop,
+    /// The answer to this question, which is known later.
+    Answer(&'a str),
     /// Nothing yet: the text stays as it is.
     Unset(&'a str),
+}
+
+impl Filling<'_> {
+    /// The variable of the environment that has the value when the command runs.
+    fn variable(&self) -> String {
+        match self {
+            Self::Answer(id) => answer_variable(id),
+            Self::Value(_) | Self::FailedLoop | Self::Unset(_) => FAILED_LOOP_VARIABLE.to_owned(),
+        }
+    }
 }
 
 /// A letter of the command, or a variable.
@@ -334,15 +346,15 @@ impl Reader<'_> {
             Some(Place::Bare(_)) if in_subscript => return Err("behind [ in the same word".to_owned()),
             Some(Place::Bare(_)) => match filling {
                 Filling::Value(value) => format!("'{}'", value.replace('\'', "'\\''")),
-                Filling::FailedLoop | Filling::Unset(_) => format!("\"${{{FAILED_LOOP_VARIABLE}}}\""),
+                late => format!("\"${{{}}}\"", late.variable()),
             },
             Some(Place::Double) => match filling {
                 Filling::Value(value) => value.chars().fold(String::new(), escape_in_double),
-                Filling::FailedLoop | Filling::Unset(_) => format!("${{{FAILED_LOOP_VARIABLE}}}"),
+                late => format!("${{{}}}", late.variable()),
             },
             Some(Place::Single) => match filling {
                 Filling::Value(value) => value.replace('\'', "'\\''"),
-                Filling::FailedLoop | Filling::Unset(_) => format!("'\"${{{FAILED_LOOP_VARIABLE}}}\"'"),
+                late => format!("'\"${{{}}}\"'", late.variable()),
             },
         };
         self.out.push_str(&text);

@@ -1,12 +1,16 @@
 //! `{{name}}` in a text. `{{{{` stands for the two signs themselves.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
+
+use crate::plan::NodeId;
 
 /// The variable that only `on_failure` has: the id of the loop that failed, for `loop rollback`.
 pub const FAILED_LOOP: &str = "failed_loop";
 /// Its value, as a variable of the environment of the commands in `on_failure`.
 pub const FAILED_LOOP_VARIABLE: &str = "LOOP_FAILED_LOOP";
+/// Before the id of a question: `{{answer.look}}` is what a person answered to the question `look`.
+const ANSWER: &str = "answer.";
 /// A longer value belongs into a file of the workspace.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
@@ -87,6 +91,35 @@ fn is_name(text: &str) -> bool {
     first && text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
+/// The question whose answer a variable is; none for another variable.
+pub(super) fn answer_of(name: &str) -> Option<&str> {
+    name.strip_prefix(ANSWER).filter(|id| NodeId::parse(id).is_ok())
+}
+
+/// The variable of the environment that has the answer to a question.
+#[must_use]
+pub fn answer_variable(id: &str) -> String {
+    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
+    format!("ANSWER_{}", id.chars().map(letter).collect::<String>())
+}
+
+/// A prompt with the answers to questions, for a prompt that has some. A person's words are not filled in again.
+#[must_use]
+pub fn with_answers(prompt: &str, answer: impl Fn(&str) -> Option<String>) -> String {
+    let mut text = String::new();
+    for piece in pieces(prompt) {
+        match piece {
+            Piece::Text(piece) | Piece::Bad(piece) => text.push_str(piece),
+            Piece::Braces => text.push_str("{{"),
+            Piece::Variable(name) => match answer_of(name).and_then(&answer) {
+                Some(said) => text.push_str(&said),
+                None => text.push_str(&format!("{{{{{name}}}}}")),
+            },
+        }
+    }
+    text
+}
+
 /// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
@@ -119,6 +152,13 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     all
 }
 
+/// Every name that stands in a text as `{{name}}`.
+#[must_use]
+pub fn variables_in(text: &str) -> BTreeSet<&str> {
+    let name = |piece| if let Piece::Variable(name) = piece { Some(name) } else { None };
+    pieces(text).into_iter().filter_map(name).collect()
+}
+
 /// The part that begins with `{{`, and its length.
 fn one(text: &str) -> (Piece<'_>, usize) {
     if text.starts_with("{{{{") {
@@ -126,7 +166,9 @@ fn one(text: &str) -> (Piece<'_>, usize) {
     }
     let inside = text.get(2..).unwrap_or_default();
     match inside.split_once("}}") {
-        Some((name, _)) if is_name(name.trim()) => (Piece::Variable(name.trim()), name.len() + 4),
+        Some((name, _)) if is_name(name.trim()) || answer_of(name.trim()).is_some() => {
+            (Piece::Variable(name.trim()), name.len() + 4)
+        }
         Some(_) | None => {
             let end = inside.find("}}").map_or(text.len().min(20), |end| end + 4);
             (Piece::Bad(crate::text::head(text, end.min(60))), 2)

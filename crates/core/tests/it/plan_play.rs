@@ -158,6 +158,8 @@ impl<'a> StoryWords<'a> {
             "opened" => return Some(PlanEvent::Opened),
             "reopened" => return Some(reopened("loop resume", false, None)),
             "pick-later" => return Some(reopened("loop pick", true, Some(PlanRequest::Pick { node: self.named() }))),
+            "answer-later" => return Some(reopened("loop answer", true, Some(answer("later", true)))),
+            "reopened-alone" => return Some(reopened("loop resume", true, None)),
             "stop" => PlanRequest::Stop,
             "abort" => PlanRequest::Abort,
             "pause" => PlanRequest::Pause,
@@ -213,11 +215,13 @@ fn order_words(order: &PlanOrder) -> String {
     match order {
         PlanOrder::Record { name } => format!("record {name}"),
         PlanOrder::Copy { node, attempt, tree } => format!("copy {node}.{attempt} of {tree}"),
-        PlanOrder::Run { node, attempt, purpose, resume, limit_micros, .. } => {
+        PlanOrder::Run { node, attempt, purpose, resume, limit_micros, gates, .. } => {
             let how = if *resume { "run again" } else { "run" };
             let limit = limit_micros.map(|limit| format!(" with {limit}")).unwrap_or_default();
             let purpose = if *purpose == RunPurpose::Work { String::new() } else { format!(" to {purpose:?}") };
-            format!("{how} {node}.{attempt}{purpose}{limit}")
+            let gates: Vec<&str> = gates.iter().map(NodeId::as_str).collect();
+            let gates = if gates.is_empty() { String::new() } else { format!(" by the gates of {}", gates.join(", ")) };
+            format!("{how} {node}.{attempt}{purpose}{gates}{limit}")
         }
         PlanOrder::Tell { node, pause } => format!("tell {node} pause={pause}"),
         PlanOrder::Measure { node, .. } => format!("measure {node}"),

@@ -62,6 +62,8 @@ struct PlanStorm {
     durable: usize,
     now: At,
     step: PlanStep,
+    /// Every order that was begun.
+    asked: std::collections::BTreeMap<OrderId, PlanOrder>,
     /// Answers that were given: one comes twice now and then.
     old_answers: Vec<PlanEvent>,
     power_cuts: bool,
@@ -275,6 +277,7 @@ impl PlanStorm {
     fn take(&mut self, event: PlanEvent, may_crash: bool) -> Result<(), String> {
         self.now.boot_ms += 1;
         self.now.wall_ms += 1;
+        self.hear(&event);
         let facts = (self.step)(&self.state, self.now, event);
         if !matches!(facts.first(), Some(PlanFact::Happened(_) | PlanFact::Decided(_))) {
             return Err("a step without its event".to_owned());
@@ -303,13 +306,33 @@ impl PlanStorm {
         }
         for fact in &facts {
             match Plan::act(fact) {
-                Some(Act::Begin(id, order)) => self.world.begin(id, order)?,
+                Some(Act::Begin(id, order)) => {
+                    self.asked.insert(id, order.clone());
+                    self.world.begin(id, order)?;
+                }
                 Some(Act::Cancel(id)) => self.world.end(id, false)?,
                 Some(Act::Kill(id)) => self.world.end(id, true)?,
                 None => {}
             }
         }
         Ok(())
+    }
+
+    /// The world knows to which questions a person said yes.
+    fn hear(&mut self, event: &PlanEvent) {
+        let request = match event {
+            PlanEvent::Requested { request, .. } | PlanEvent::Reopened { request: Some(request), .. } => request,
+            PlanEvent::Answered { order, answer: PlanAnswer::Said { proceed: true, .. } } => {
+                if let Some(PlanOrder::Ask(PlanQuestion::Node(node))) = self.asked.get(order) {
+                    self.world.said.insert(node.to_string());
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let PlanRequest::Answer { node, proceed: true, .. } = request {
+            self.world.said.insert(node.to_string());
+        }
     }
 
     fn check_fact(&self, fact: &PlanFact) -> Result<(), String> {
@@ -428,6 +451,7 @@ fn plan_storm(number: u64, step: PlanStep) -> Result<(), String> {
         durable: 0,
         now: At { wall_ms: 1_700_000_000_000, boot_ms: 1, boot_id: 1 },
         step,
+        asked: std::collections::BTreeMap::new(),
         old_answers: Vec::new(),
         power_cuts: number.is_multiple_of(2),
         keys: 0,
@@ -512,6 +536,38 @@ fn conflict_ignored(state: &PlanState, at: At, event: PlanEvent) -> Vec<PlanFact
         }
     }
     facts
+}
+
+/// A planted error: a person's no counts as a yes.
+fn no_taken_for_yes(state: &PlanState, at: At, mut event: PlanEvent) -> Vec<PlanFact> {
+    match &mut event {
+        PlanEvent::Answered { answer: PlanAnswer::Said { proceed, .. }, .. }
+        | PlanEvent::Requested { request: PlanRequest::Answer { proceed, .. }, .. } => *proceed = true,
+        _ => {}
+    }
+    honest(state, at, event)
+}
+
+/// A planted error: a run that resolves a conflict is taken for the work itself.
+fn conflict_taken_for_work(state: &PlanState, at: At, event: PlanEvent) -> Vec<PlanFact> {
+    let mut facts = honest(state, at, event);
+    for fact in &mut facts {
+        if let PlanFact::Ordered { order: PlanOrder::Run { purpose, gates, .. }, .. } = fact {
+            *purpose = RunPurpose::Work;
+            gates.clear();
+        }
+    }
+    facts
+}
+
+#[test]
+fn a_storm_finds_a_no_that_counts_as_a_yes() {
+    assert!(found_by_a_plan_storm(no_taken_for_yes, &["without the answer"]));
+}
+
+#[test]
+fn a_storm_finds_a_conflict_that_is_given_to_the_loop_itself() {
+    assert!(found_by_a_plan_storm(conflict_taken_for_work, &["do not fit"]));
 }
 
 #[test]

@@ -122,10 +122,27 @@ fn a_conflict_stops_or_runs_again_or_is_resolved_by_an_agent() {
     expect![[r#"
         copy web.2 of marked
         drop web.1
-        run web.2 to Resolve
+        run web.2 to Resolve by the gates of api, web
         merge web: api.1 api.1 web.2
     "#]]
     .assert_eq(tail);
+}
+
+#[test]
+fn a_conflict_that_an_agent_could_not_resolve_is_the_conflict_that_it_was() {
+    let story = conflicting(OnConflict::Agent).play("copied web\nfails web");
+    let end = "web: conflict: both versions change a.rs; they are the checkpoints ours and theirs; an agent could not \
+               resolve it: the promise fails\n";
+    assert!(story.told.contains(end), "{}", story.told);
+    assert!(story.told.contains("docs: not started: depends on web, which has a conflict\n"), "{}", story.told);
+}
+
+#[test]
+fn a_run_that_resolves_a_conflict_is_resumed_after_a_crash_and_its_tree_is_merged() {
+    let story = conflicting(OnConflict::Agent).play("copied web\nreopened\npasses web\nmerged-as-is web\ngates-pass");
+    let tail = story.told.split_once("run web.2 to Resolve by the gates of api, web\n").unwrap().1;
+    assert!(tail.contains("run again web.2 to Resolve by the gates of api, web\n"), "{tail}");
+    assert!(tail.contains("merge web: api.1 api.1 web.2\n") && tail.contains("web: merged\n"), "{tail}");
 }
 
 #[test]
@@ -144,11 +161,39 @@ fn a_question_waits_for_a_person_whose_no_ends_what_depends_on_it() {
     let ask = NodeSpec { work: NodeWork::Ask { question: "deploy?".to_owned() }, ..with("review", &[]) };
     let spec = plan_spec(Join::Merge, vec![ask, with("deploy", &["review"])]);
     let yes = PlanStory::new(spec.clone()).play("opened\nrecorded\nsays review\nclosed review");
-    assert!(yes.told.contains("review: answered\n") && yes.told.contains("copy deploy.1 of t0\n"), "{}", yes.told);
+    assert!(yes.told.contains("review: answered: yes\n") && yes.told.contains("copy deploy.1 of t0\n"), "{}", yes.told);
     let no = PlanStory::new(spec.clone()).play("opened\nrecorded\nrefuses review\nclosed review");
     assert!(no.told.contains("deploy: not started: depends on review, which a person refused\n"), "{}", no.told);
     let alone = PlanStory::new(PlanSpec { unattended: true, ..spec }).play("opened\nrecorded");
-    assert!(alone.told.ends_with("END awaits_person (1): review waits for the answer of a person\n"), "{}", alone.told);
+    let end = "END awaits_person (1): review asks: deploy?; answer with: loop answer p1 review TEXT\n";
+    assert!(alone.told.ends_with(end), "{}", alone.told);
+    // Resumed without an answer, it asks again; a second answer is not recorded.
+    let again = alone.play("reopened-alone");
+    assert!(
+        again.told.ends_with(&format!(
+            "{end}review Kept: nothing that it is made of has changed\n\
+         deploy Kept: nothing that it is made of has changed\n{end}"
+        )),
+        "{}",
+        again.told
+    );
+    let mut later = again.play("answer-later review\nrefuses review");
+    assert!(later.told.contains("review: answered: later\n"), "{}", later.told);
+    assert!(later.told.ends_with("copy deploy.1 of t0\n"), "{}", later.told);
+    let second = PlanRequest::answer(NodeId::parse("review").unwrap(), "no");
+    assert!(later.state.check_request(&second).unwrap_err().why.contains("does not ask anything now"));
+    later.take(PlanEvent::Opened);
+    assert_eq!(later.state.nodes[0].answer.as_ref().unwrap().text, "later");
+}
+
+#[test]
+fn only_the_word_no_alone_refuses() {
+    let proceeds = |text: &str| match PlanRequest::answer(NodeId::parse("a").unwrap(), text) {
+        PlanRequest::Answer { proceed, .. } => proceed,
+        other => panic!("{other:?}"),
+    };
+    assert!(!proceeds("no") && !proceeds(" No ") && !proceeds("n"));
+    assert!(proceeds("yes") && proceeds("no idea, try it") && proceeds("none"));
 }
 
 #[test]

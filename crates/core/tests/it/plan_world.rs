@@ -45,6 +45,8 @@ pub(crate) struct PlanWorld {
     pub(crate) complete_hooks: BTreeSet<u32>,
     /// The plan as it is meant to be now.
     pub(crate) spec: Option<PlanSpec>,
+    /// Questions to which a person said yes.
+    pub(crate) said: BTreeSet<String>,
     /// Somebody picked a branch.
     pub(crate) picked: bool,
 }
@@ -161,6 +163,11 @@ impl PlanWorld {
                 }
             }
         }
+        for wanted in &node.depends_on {
+            if self.node(wanted)?.is_ask() && !self.said.contains(wanted.as_str()) {
+                return Err(format!("{id} starts without the answer to {wanted}"));
+            }
+        }
         if self.runs.contains_key(&(id.to_string(), attempt)) {
             return Err(format!("a copy is made over one that has a run: {id} {attempt}"));
         }
@@ -178,9 +185,13 @@ impl PlanWorld {
     }
 
     fn begin_run(&mut self, order: &PlanOrder) -> Result<(), String> {
-        let PlanOrder::Run { node, attempt, resume, limit_micros, .. } = order else { return Ok(()) };
+        let PlanOrder::Run { node, attempt, purpose, resume, limit_micros, gates, .. } = order else { return Ok(()) };
         let key = (node.to_string(), *attempt);
         let copy = self.copies.get(&key).cloned().ok_or_else(|| format!("a run without its copy: {key:?}"))?;
+        let resolves = *purpose == RunPurpose::Resolve;
+        if resolves != copy.contains("marked") || resolves != gates.contains(node) {
+            return Err(format!("a conflict and the run for it do not fit: {order:?} in {copy}"));
+        }
         let mark = Self::mark(self.node(node)?, *attempt);
         match self.runs.get_mut(&key) {
             Some(_) if !resume => return Err(format!("a run is paid twice: {key:?}")),

@@ -645,3 +645,29 @@ fn no_text_makes_the_reader_panic() {
         }
     }
 }
+
+#[test]
+fn an_answer_stands_in_prompts_and_commands_of_loops_that_wait_for_its_question() {
+    // req: D-12 partly: the file
+    let text = "loops:\n  - {id: which.port, ask: Which port?}\n  \
+                - {id: a, prompt: \"use {{answer.which.port}}, not {{{{x}}\", promise: \"nc -z localhost {{answer.which.port}}\", depends_on: [which.port]}\n  \
+                - {id: b, prompt: \"and {{answer.which.port}}\", promise: p, depends_on: [a]}\n";
+    let read = |text: &str| read(WorkflowSource { text, file: "flow.yaml" }, &Variables::default());
+    let workflow = read(text).unwrap();
+    let EntryWork::Loop(work) = &workflow.entries[1].work else { panic!("a loop") };
+    assert_eq!(work.setting("promise"), Some("nc -z localhost \"${ANSWER_WHICH_PORT}\""));
+    assert_eq!(work.answers, ["which.port"]);
+    let said = loop_core::workflow::with_answers(&work.prompt, |id| (id == "which.port").then(|| "{{80}}".to_owned()));
+    assert_eq!(said, "use {{80}}, not {{x}}");
+    assert_eq!(workflow.questions_before(2), [0]);
+    let faults = |text: &str| read(text).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let early = faults("loops:\n  - {id: q, ask: Sure?}\n  - {id: a, prompt: \"x {{answer.q}}\", promise: p}\n");
+    assert!(early.contains("flow.yaml:3:23: {{answer.q}} is not known here: a does not wait for q"), "{early}");
+    let unknown = faults("loops:\n  - {id: a, prompt: \"x {{answer.b}}\", promise: p}\n");
+    assert!(unknown.contains("no question has the id b"), "{unknown}");
+    let place =
+        faults("env: {X: \"{{answer.q}}\"}\nloops:\n  - {id: q, ask: Sure?}\n  - {id: a, prompt: x, promise: p}\n");
+    assert!(place.contains("{{answer.q}} is known in prompts and in commands only"), "{place}");
+    let twice = faults("loops:\n  - {id: a-b, ask: x}\n  - {id: a.b, ask: y}\n  - {id: a, prompt: x, promise: p}\n");
+    assert!(twice.contains("would have one variable, ANSWER_A_B"), "{twice}");
+}

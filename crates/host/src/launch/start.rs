@@ -68,6 +68,9 @@ pub struct PlanLaunch {
     /// How long a hook of the plan may take, where the workflow says it.
     #[serde(default)]
     pub hook_ms: Option<u64>,
+    /// The questions of the plan whose answers stand in the task: `{{answer.ID}}`.
+    #[serde(default)]
+    pub answers: Vec<String>,
 }
 
 /// Everything that a start needs, checked.

@@ -65,14 +65,69 @@ fn lines_of(text: &[u8]) -> Vec<&[u8]> {
 pub fn merge_lines(base: &[u8], ours: &[u8], theirs: &[u8], steps_max: u64) -> LineMerge {
     let sides = (LineSide::of(base, ours, steps_max), LineSide::of(base, theirs, steps_max));
     let (Some(ours), Some(theirs)) = sides else { return LineMerge::TooLarge };
-    match merged(&lines_of(base), &ours, &theirs) {
-        Some(lines) => LineMerge::Merged(lines.concat()),
+    let Some(parts) = merged(&lines_of(base), &ours, &theirs) else { return LineMerge::Conflict };
+    let lines = |part: &Part<'_>| if let Part::Lines(lines) = part { Some(lines.concat()) } else { None };
+    match parts.iter().map(lines).collect::<Option<Vec<_>>>() {
+        Some(texts) => LineMerge::Merged(texts.concat()),
         None => LineMerge::Conflict,
     }
 }
 
-fn merged<'a>(base: &[&'a [u8]], ours: &LineSide<'a>, theirs: &LineSide<'a>) -> Option<Vec<&'a [u8]>> {
-    let mut out = Vec::with_capacity(base.len());
+/// The same two texts with both versions of each conflict in it, between lines of signs as git writes them. None where
+/// comparing could take more steps than allowed.
+pub(super) fn mark_lines(texts: [&[u8]; 3], signs: &Signs, steps_max: u64) -> Option<Vec<u8>> {
+    let [base, ours, theirs] = texts;
+    let (ours, theirs) = (LineSide::of(base, ours, steps_max)?, LineSide::of(base, theirs, steps_max)?);
+    let mut out = Vec::new();
+    for part in merged(&lines_of(base), &ours, &theirs)? {
+        match part {
+            Part::Lines(lines) => out.extend(lines.concat()),
+            Part::Conflict { ours, theirs } => signs.write(&ours.concat(), &theirs.concat(), &mut out),
+        }
+    }
+    Some(out)
+}
+
+/// The lines around both versions of a conflict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signs {
+    /// What our version is called.
+    pub ours: String,
+    /// What the other version is called.
+    pub theirs: String,
+    /// Stands in each of the three lines, so that they are known from lines of the text.
+    pub label: String,
+}
+
+impl Signs {
+    /// Both versions, each with its last line end.
+    pub(super) fn write(&self, ours: &[u8], theirs: &[u8], out: &mut Vec<u8>) {
+        let Self { ours: our_name, theirs: their_name, label } = self;
+        let mut side = |head: String, text: &[u8]| {
+            out.extend(head.into_bytes());
+            out.extend(text);
+            if !text.is_empty() && !text.ends_with(b"\n") {
+                out.push(b'\n');
+            }
+        };
+        side(format!("<<<<<<< {our_name} ({label})\n"), ours);
+        side(format!("======= ({label})\n"), theirs);
+        side(format!(">>>>>>> {their_name} ({label})\n"), b"");
+    }
+}
+
+/// A part of a merged text.
+enum Part<'a> {
+    Lines(Vec<&'a [u8]>),
+    /// Both changed the same lines, or lines that touch.
+    Conflict {
+        ours: Vec<&'a [u8]>,
+        theirs: Vec<&'a [u8]>,
+    },
+}
+
+fn merged<'a>(base: &[&'a [u8]], ours: &LineSide<'a>, theirs: &LineSide<'a>) -> Option<Vec<Part<'a>>> {
+    let mut out = Vec::new();
     let (mut at, mut left, mut right) = (0, &ours.hunks[..], &theirs.hunks[..]);
     while let Some(start) = left.first().into_iter().chain(right.first()).map(|hunk| hunk.base.start).min() {
         let (mut end, mut counts) = (start, (0, 0));
@@ -91,7 +146,7 @@ fn merged<'a>(base: &[&'a [u8]], ours: &LineSide<'a>, theirs: &LineSide<'a>) -> 
                 break;
             }
         }
-        out.extend_from_slice(base.get(at..start)?);
+        out.push(Part::Lines(base.get(at..start)?.to_vec()));
         let (own, rest) = left.split_at(counts.0);
         let (other, rest_of_other) = right.split_at(counts.1);
         at = end;
@@ -104,14 +159,15 @@ fn merged<'a>(base: &[&'a [u8]], ours: &LineSide<'a>, theirs: &LineSide<'a>) -> 
             (false, false) => {
                 let (one, other) = (ours.place(own, &place)?, theirs.place(other, &place)?);
                 if one != other {
-                    return None;
+                    out.push(Part::Conflict { ours: one.to_vec(), theirs: other.to_vec() });
+                    continue;
                 }
                 one
             }
         };
-        out.extend_from_slice(lines);
+        out.push(Part::Lines(lines.to_vec()));
     }
-    out.extend_from_slice(base.get(at..)?);
+    out.push(Part::Lines(base.get(at..)?.to_vec()));
     Some(out)
 }
 
@@ -137,6 +193,20 @@ mod tests {
         assert_eq!(merge("a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n"), None);
         assert_eq!(merge("a\nb\n", "a\nx\nb\n", "a\ny\nb\n"), None);
         assert_eq!(merge("a\n", "", "b\n"), None);
+    }
+
+    #[test]
+    fn both_versions_of_a_conflict_stand_between_signs_and_the_rest_is_merged() {
+        let signs = Signs { ours: "merged".to_owned(), theirs: "web".to_owned(), label: "conflict p/web".to_owned() };
+        let marked = |base: &str, ours: &str, theirs: &str| {
+            let texts = [base.as_bytes(), ours.as_bytes(), theirs.as_bytes()];
+            String::from_utf8(mark_lines(texts, &signs, 1_000_000).unwrap()).unwrap()
+        };
+        let text = marked("a\nb\nc\nd\ne\n", "a\nX\nc\nd\ne\n", "a\nY\nc\nd\nE\n");
+        let (head, tail) = ("<<<<<<< merged (conflict p/web)\n", ">>>>>>> web (conflict p/web)\n");
+        assert_eq!(text, format!("a\n{head}X\n======= (conflict p/web)\nY\n{tail}c\nd\nE\n"));
+        let text = marked("", "one", "two");
+        assert_eq!(text, format!("{head}one\n======= (conflict p/web)\ntwo\n{tail}"));
     }
 
     #[test]

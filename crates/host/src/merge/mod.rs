@@ -1,6 +1,6 @@
 //! Three-way merges of checkpoints, and applying one to the workspace. A merge reads three checkpoints of one store
-//! and writes a fourth one, or names conflicts. It never writes conflict markers into a file, and it never decides for
-//! one side: where both sides changed the same thing differently, that is a conflict.
+//! and writes a fourth one, or names conflicts. It never decides for one side: where both sides changed the same thing
+//! differently, that is a conflict. Only `marked` writes both versions into a file, for an agent that resolves them.
 //!
 //! | file | what it does | what it does not do |
 //! |---|---|---|
@@ -9,6 +9,7 @@
 //! | `folders` | folders: also empty ones, and their permissions | |
 //! | `links` | which names are one file | |
 //! | `lines` | text that both sides changed: as git does it | guess: what touches is a conflict |
+//! | `marked` | a merge with conflicts as a tree: texts with both versions between signs | what is no text |
 //! | `assemble` | puts files, folders and links together; finds names that exclude each other | |
 //! | `conflict` | what a conflict is, and its words | |
 //! | `apply` | a merge with the workspace as it is now; the workspace becomes the result | change ignored files |
@@ -19,11 +20,13 @@ mod conflict;
 mod folders;
 mod lines;
 mod links;
+mod marked;
 mod names;
 mod settle;
 mod three_way;
 
 pub use apply::{APPLIED, ApplyOutcome, ApplyReport, ApplyRequest, BEFORE_APPLY, RefusedApply, apply};
 pub use conflict::{Conflict, ConflictKind, ConflictSide};
-pub use lines::{LineMerge, merge_lines};
+pub use lines::{LineMerge, Signs, merge_lines};
+pub use marked::{MarkedTree, mark};
 pub use three_way::{MergeCounts, MergeOutcome, MergeRequest, Merged, three_way};

@@ -49,7 +49,7 @@ pub fn drive_plan(
     // Without it the plan works as well, and takes no requests.
     let control = Control::listen(&folder.socket(), folder.id.as_str()).ok();
     let sources = PlanSources::new(signals, control);
-    let processes = plan_processes(&folder, &state).map_err(|error| unable(&error))?;
+    let processes = plan_processes(&folder, &state, &opening).map_err(|error| unable(&error))?;
     let executor =
         PlanExecutor::new(home, folder.clone(), context).map_err(|error| unable(&error))?.with_processes(processes);
     let mut driver = Driver::<Plan, _, _>::new(journal, state, executor, sources);

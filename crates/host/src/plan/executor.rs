@@ -10,29 +10,31 @@ use std::time::{Duration, Instant};
 use loop_core::control::{Ask, Call};
 use loop_core::ids::{OrderId, RunId};
 use loop_core::plan::{
-    FailedGate, GatesPlace, GatesReport, HookWhen, MeasureReport, MetricSource, NodeId, Plan, PlanAnswer, PlanEvent,
-    PlanNotice, PlanOrder, PlanState,
+    FailedGate, GatesPlace, GatesReport, HookWhen, MeasureReport, MetricSource, NodeId, NodeState, OnConflict, Plan,
+    PlanAnswer, PlanEvent, PlanNotice, PlanOrder, PlanState, RunPurpose,
 };
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::rank::Rank;
 use loop_core::run::{Change, PlanRef, Run, RunState};
 use loop_core::settings::{Given, Layer, Origin, Settings, keys};
 use loop_core::text;
-use loop_core::workflow::FAILED_LOOP_VARIABLE;
+use loop_core::workflow::{FAILED_LOOP_VARIABLE, answer_variable, with_answers};
 use sha2::{Digest, Sha256};
 
 use super::child::{ChildLine, ChildWork, CommandRequest, GateSaidAgain, GatesOfNode, GatesRequest};
 use super::child_process::ChildProcess;
 use super::folder::PlanProcesses;
+use super::resolve::{self, GatesOf};
 use super::result::result_of;
 use super::trees::PlanTrees;
-use super::worker::{PlanWorker, TreeJob};
+use super::worker::{MarkJob, PlanWorker, TreeJob};
 use crate::checkpoint::CheckpointContext;
 use crate::control;
 use crate::driver::Executes;
 use crate::fs::hex;
 use crate::journal::{self, Tail};
-use crate::launch::{LaunchRequest, ResumeRequest};
+use crate::launch::{LaunchRequest, ResumeRequest, TaskSource};
+use crate::merge::Signs;
 use crate::paths::{Home, path_of};
 use crate::run_folder::RunFolder;
 
@@ -64,6 +66,8 @@ pub(super) struct PlanExecutor {
     /// Events for the next poll.
     ready: Vec<PlanEvent>,
     processes: PlanProcesses,
+    /// What people answered to questions, as variables of the environment.
+    answers: Vec<(String, String)>,
     looked: Instant,
 }
 
@@ -129,6 +133,7 @@ impl PlanExecutor {
             questions: Vec::new(),
             ready: Vec::new(),
             processes: PlanProcesses::default(),
+            answers: Vec::new(),
             looked: Instant::now(),
         })
     }
@@ -148,7 +153,7 @@ impl PlanExecutor {
 
     /// What marks the processes of an order. Each has its own: what ends one command must not end another.
     fn mark(&self, id: OrderId) -> String {
-        format!("{}o{}", self.plan.id, id.0)
+        order_mark(&self.plan.id, id)
     }
 
     fn log(&self, name: &str) -> PathBuf {
@@ -167,14 +172,15 @@ impl PlanExecutor {
     }
 
     fn start(&mut self, id: OrderId, work: ChildWork, log: &str, open: OpenWork) -> io::Result<PlanEvent> {
-        let process = ChildProcess::start(work, &self.log(log), &self.processes.env)?;
+        let env = [self.processes.env.as_slice(), self.answers.as_slice()].concat();
+        let process = ChildProcess::start(work, &self.log(log), &env)?;
         let started = PlanNotice::Started { order: id, process: process.process() };
         self.children.push(OpenChild { id, process, work: open, kill_at: None, cancelled: false });
         Ok(PlanEvent::Noticed(started))
     }
 
     fn run(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> io::Result<PlanEvent> {
-        let PlanOrder::Run { node, attempt, resume, run, limit_micros, .. } = order else {
+        let PlanOrder::Run { node, attempt, purpose, resume, run, limit_micros, gates } = order else {
             return Err(io::Error::other("a bug of loop: this is not an order for a run"));
         };
         let mut request = self.request(node, state)?;
@@ -212,6 +218,13 @@ impl PlanExecutor {
         if !copy.is_dir() {
             return Err(io::Error::other(format!("the copy of {node} is gone")));
         }
+        fill_answers(&mut request, state);
+        if *purpose == RunPurpose::Resolve {
+            let marked = state.node(node).and_then(|node| node.start.clone());
+            let marked = marked.ok_or_else(|| io::Error::other("the tree with the conflict is not known"))?;
+            let others = self.gates_of(gates, state)?;
+            request = resolve::request(request, node.as_str(), &others, &self.conflicts(), &marked)?;
+        }
         request.workspace = Some(copy);
         if let Some(plan) = &mut request.plan {
             plan.of = of.clone();
@@ -240,6 +253,33 @@ impl PlanExecutor {
             }
             Err(error) => Some(format!("whether its copy was changed before it began is not known: {error}")),
         }
+    }
+
+    /// Where the files of trees with conflicts are named.
+    fn conflicts(&self) -> PathBuf {
+        self.plan.path.join("conflicts")
+    }
+
+    /// The settings of these nodes, for their gates.
+    fn gates_of(&self, nodes: &[NodeId], state: &PlanState) -> io::Result<Vec<GatesOf>> {
+        let one = |node: &NodeId| {
+            let plan = self.request(node, state)?.plan;
+            let settings = plan.ok_or_else(|| io::Error::other("the request of a node has no settings"))?.settings;
+            let goal = state.node(node).and_then(|node| Some(node.spec.loop_work()?.goal.clone())).unwrap_or_default();
+            Ok(GatesOf { node: node.to_string(), goal, settings })
+        };
+        nodes.iter().map(one).collect()
+    }
+
+    /// How a conflict of a node is written for an agent; none where its plan does not ask for one.
+    fn mark_job(&self, node: &NodeId, state: &PlanState) -> Option<MarkJob> {
+        state.node(node).filter(|node| node.spec.on_conflict == OnConflict::Agent)?;
+        let signs = Signs {
+            ours: "merged before".to_owned(),
+            theirs: node.to_string(),
+            label: format!("conflict {}/{node}", self.plan.id),
+        };
+        Some(MarkJob { signs, folder: self.conflicts() })
     }
 
     /// How a run ended, with the tree that its checkpoint has.
@@ -340,8 +380,9 @@ impl PlanExecutor {
                 }
                 TreeJob::Compare { base: base.clone(), tree: tree.clone(), copy }
             }
-            PlanOrder::Merge { base, ours, theirs, name, .. } => {
-                TreeJob::Merge { base: base.clone(), ours: ours.clone(), theirs: theirs.clone(), name: name.clone() }
+            PlanOrder::Merge { node, base, ours, theirs, name, .. } => {
+                let (base, ours, theirs) = (base.clone(), ours.clone(), theirs.clone());
+                TreeJob::Merge { base, ours, theirs, name: name.clone(), mark: self.mark_job(node, state) }
             }
             PlanOrder::Gates { place: GatesPlace::Tree(tree), nodes, .. } => {
                 let copy = format!("gates-{}", id.0);
@@ -531,6 +572,7 @@ impl PlanExecutor {
 
 impl Executes<Plan> for PlanExecutor {
     fn begin(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> Option<PlanEvent> {
+        self.answers = answers(state);
         self.carry_out(id, order, state).unwrap_or_else(|error| Some(failed(id, &error.to_string())))
     }
 
@@ -628,9 +670,33 @@ fn failed(order: OrderId, why: &str) -> PlanEvent {
     answered(order, PlanAnswer::Failed { why: text::one_line(why, 1000) })
 }
 
+/// What people answered, as variables of the environment.
+fn answers(state: &PlanState) -> Vec<(String, String)> {
+    let said = |node: &NodeState| Some((answer_variable(node.id().as_str()), node.answer.as_ref()?.text.clone()));
+    state.nodes.iter().filter_map(said).collect()
+}
+
+/// Puts answers into the task of a loop, where it has places for them.
+fn fill_answers(request: &mut LaunchRequest, state: &PlanState) {
+    let Some(plan) = request.plan.as_ref().filter(|plan| !plan.answers.is_empty()) else { return };
+    let said = |id: &str| {
+        let id = plan.answers.iter().find(|known| *known == id).and_then(|id| NodeId::parse(id).ok())?;
+        state.node(&id)?.answer.as_ref().map(|answer| answer.text.clone())
+    };
+    if let TaskSource::Text(bytes) = &request.task {
+        let text = with_answers(&String::from_utf8_lossy(bytes), said);
+        request.task = TaskSource::Text(text.into_bytes());
+    }
+}
+
 /// The name of the copy of an attempt at a node.
 fn copy_name(node: &NodeId, attempt: u32) -> String {
     format!("{node}-{attempt}")
+}
+
+/// What marks the processes of an order of a plan.
+pub(super) fn order_mark(plan: &RunId, order: OrderId) -> String {
+    format!("{plan}o{}", order.0)
 }
 
 /// Millionths of a dollar as `max_cost` reads them.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use loop_core::agent::Agent;
 use loop_core::ids::RunId;
-use loop_core::plan::{Plan, PlanSpec, PlanState};
+use loop_core::plan::{NodeSpec, Plan, PlanEvent, PlanSpec, PlanState};
 use loop_core::run::{PlanRef, WorkspaceRef};
 use loop_core::settings::Values;
 
@@ -77,8 +77,16 @@ pub(super) struct PlanProcesses {
 }
 
 /// What holds for every process of the plan: it is in the request of each loop.
-pub(super) fn plan_processes(folder: &RunFolder, state: &PlanState) -> std::io::Result<PlanProcesses> {
-    let launch = first_launch(folder, state)?;
+pub(super) fn plan_processes(
+    folder: &RunFolder,
+    state: &PlanState,
+    opening: &PlanEvent,
+) -> std::io::Result<PlanProcesses> {
+    let launch = match opening {
+        // What the file says now holds from the first order on.
+        PlanEvent::Reopened { spec: Some(spec), .. } => launch_of(folder, spec.nodes.iter())?,
+        _ => first_launch(folder, state)?,
+    };
     let env = launch.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
     Ok(PlanProcesses { env, hook_ms: launch.hook_ms })
 }
@@ -89,7 +97,14 @@ fn missing() -> std::io::Error {
 
 /// What the plan gives to its first loop.
 fn first_launch(folder: &RunFolder, state: &PlanState) -> std::io::Result<Box<PlanLaunch>> {
-    let work = state.nodes.iter().find_map(|node| node.spec.loop_work()).ok_or_else(missing)?;
+    launch_of(folder, state.nodes.iter().map(|node| node.spec.as_ref()))
+}
+
+fn launch_of<'a>(
+    folder: &RunFolder,
+    mut nodes: impl Iterator<Item = &'a NodeSpec>,
+) -> std::io::Result<Box<PlanLaunch>> {
+    let work = nodes.find_map(NodeSpec::loop_work).ok_or_else(missing)?;
     let request: crate::launch::LaunchRequest =
         serde_json::from_slice(&fs::read(folder.path.join(&work.request.name))?)?;
     request.plan.ok_or_else(missing)

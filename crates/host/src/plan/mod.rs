@@ -5,18 +5,21 @@
 //! |---|---|---|
 //! | `best_of` | what `--best-of` says; from a request for one run to the nodes of a plan | make anything |
 //! | `workflow` | from a workflow file to a plan: every loop is checked as a start | read the file |
+//! | `again` | a workflow file that is read again: what becomes of each node | read the file |
 //! | `start` | makes a plan: complete or not at all; holds one again to resume it | drive it |
 //! | `drive` | drives a plan to its end, and removes its copies | show anything |
 //! | `sources` | signals, stop file, control socket, words that are typed | decide |
 //! | `executor` | one match from an order to what does it | decide |
 //! | `worker` | a thread for checkpoints, copies, merges and the apply | run gates or agents |
 //! | `trees` | a tree by its hash, as a checkpoint of the plan or of its runs | |
+//! | `resolve` | the run that resolves a conflict: its task and its gates | merge |
 //! | `child` | the process that drives one run or runs gates, and ends with its plan | say how the run ended |
 //! | `child_process` | the same, seen from the plan | |
 //! | `coverage` | how much tests cover, by a report that is there | run a tool |
 //! | `result` | how a run ended, read from its journal | |
 //! | `rollback` | the workspace as a checkpoint of the plan has it | write into the journal |
 //! | `folder` | where plans are, which runs belong to one, whose copies are removed | |
+mod again;
 mod best_of;
 mod child;
 mod child_process;
@@ -24,6 +27,7 @@ mod coverage;
 mod drive;
 mod executor;
 mod folder;
+mod resolve;
 mod result;
 mod rollback;
 mod sources;
@@ -32,10 +36,11 @@ mod trees;
 mod worker;
 mod workflow;
 
+pub use again::{WorkflowBefore, WorkflowChange, preview_workflow, reopen_workflow, workflow_before};
 pub use best_of::{BestOf, BranchAgent, Branches};
 pub use child::run_if_asked;
 pub use drive::{DrivenPlan, drive_plan};
 pub use folder::{plan_context, read_plan, runs_of_plan, sweep_copies};
-pub use rollback::roll_back_plan;
+pub use rollback::{is_own_hook, roll_back_plan};
 pub use start::{PreparedPlan, ReadyPlan, create_plan, prepare_best_of, reopen_plan};
-pub use workflow::{PreparedWorkflow, WorkflowRequest, create_workflow, prepare_workflow};
+pub use workflow::{PreparedWorkflow, WorkflowRequest, WorkflowStart, create_workflow, prepare_workflow};

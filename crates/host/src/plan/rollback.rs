@@ -1,13 +1,15 @@
-//! Rolling the workspace back to a checkpoint of a plan that no process drives.
+//! Rolling the workspace back to a checkpoint of a plan that no process drives, or by its own command for a failure.
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loop_core::plan::Plan;
+use loop_core::plan::{HookWhen, Plan, PlanOrder, PlanState};
 use loop_core::run::RollbackReport;
 
-use super::folder::plan_context;
+use super::executor::order_mark;
+use super::folder::{plan_context, read_plan};
 use crate::checkpoint::{CheckpointError, RollbackRequest, RunCheckpoints, Store};
 use crate::paths::Home;
+use crate::process::carries_mark;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{RunFolder, StartLock};
 use crate::workspace::claim;
@@ -16,17 +18,40 @@ use crate::workspace::claim;
 /// becomes a checkpoint first, `undo-1` or the next free number.
 ///
 /// # Errors
-/// When a process drives the plan, the workspace cannot be claimed, or there is no such checkpoint.
+/// When a process drives the plan and this is not one of its commands for a failure, the workspace cannot be claimed, or
+/// there is no such checkpoint.
 pub fn roll_back_plan(home: &Home, folder: &RunFolder, to: &str) -> Result<RollbackReport, LaunchRefusal> {
     let unable = |error: &dyn std::error::Error| LaunchRefusal::of(RefusalKind::Unable, error);
+    if is_own_hook(folder) {
+        // The plan holds its lock and the workspace, and waits for this command: nothing else of it works.
+        let state = read_plan(folder).map_err(|error| unable(&error))?;
+        return roll_back(home, folder, &state, to);
+    }
     let held = folder.clone().hold_as::<Plan>()?;
     let Some(spec) = held.state.spec.clone() else {
         return Err(LaunchRefusal::wrong("the plan never began").hint("loop list"));
     };
-    let context = plan_context(home, folder, &held.state).map_err(|error| unable(&error))?;
     let start = StartLock::take(home)?;
     let _claimed = claim(home, &start, &spec.id, &spec.workspace)?;
     drop(start);
+    roll_back(home, folder, &held.state, to)
+}
+
+/// Whether this process belongs to a command of `on_failure` of the plan, which is under way.
+#[must_use]
+pub fn is_own_hook(folder: &RunFolder) -> bool {
+    let Ok(state) = read_plan(folder) else { return false };
+    let is_hook = |order: &PlanOrder| matches!(order, PlanOrder::Hook { when: HookWhen::Failure, .. });
+    let mut hooks = state.orders.iter().filter(|(_, open)| is_hook(&open.order));
+    folder.holder().is_some() && hooks.any(|(order, _)| carries_mark(&order_mark(&folder.id, order)))
+}
+
+fn roll_back(home: &Home, folder: &RunFolder, state: &PlanState, to: &str) -> Result<RollbackReport, LaunchRefusal> {
+    let unable = |error: &dyn std::error::Error| LaunchRefusal::of(RefusalKind::Unable, error);
+    let Some(spec) = state.spec.clone() else {
+        return Err(LaunchRefusal::wrong("the plan never began").hint("loop list"));
+    };
+    let context = plan_context(home, folder, state).map_err(|error| unable(&error))?;
     let store = Store::open(&context.store).map_err(|error| unable(&error))?;
     let names = store.names_of(&context.run).map_err(|error| unable(&error))?;
     let known: Vec<&str> = names.iter().filter_map(|(full, _)| full.split_once('/')).map(|(_, name)| name).collect();

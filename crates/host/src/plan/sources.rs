@@ -24,16 +24,26 @@ impl PlanSources {
         Self { signals, control }
     }
 
-    /// Whether a typed word answers the question which branch is applied.
-    fn takes_word(state: &PlanState) -> bool {
-        let asks = state.orders.iter().any(|(_, open)| matches!(open.order, PlanOrder::Ask(PlanQuestion::Pick)));
-        asks && terminal::is_ours(rustix::stdio::stdin())
+    /// The question that a typed line answers: the first that is open.
+    fn asked(state: &PlanState) -> Option<&PlanQuestion> {
+        let mut open = state.orders.iter().map(|(_, open)| open).filter(|open| !open.is_cancelled());
+        open.find_map(|open| if let PlanOrder::Ask(question) = &open.order { Some(question) } else { None })
     }
 
-    /// The branch that a person typed.
-    fn picked(state: &PlanState) -> Option<PlanEvent> {
-        let word = terminal::line_typed(rustix::stdio::stdin()).filter(|_| Self::takes_word(state))?;
-        let request = PlanRequest::Pick { node: NodeId::parse(word.trim()).ok()? };
+    /// Whether a typed line answers a question.
+    fn takes_word(state: &PlanState) -> bool {
+        Self::asked(state).is_some() && terminal::is_ours(rustix::stdio::stdin())
+    }
+
+    /// What a person typed.
+    fn typed(state: &PlanState) -> Option<PlanEvent> {
+        let line = terminal::line_typed(rustix::stdio::stdin()).filter(|_| Self::takes_word(state))?;
+        let line = line.trim();
+        let request = match Self::asked(state)? {
+            PlanQuestion::Pick => PlanRequest::Pick { node: NodeId::parse(line).ok()? },
+            PlanQuestion::Node(_) if line.is_empty() => return None,
+            PlanQuestion::Node(node) => PlanRequest::answer(node.clone(), line),
+        };
         // What cannot be picked is no answer: the question stays.
         state.check_request(&request).ok()?;
         Some(PlanEvent::Requested { request, by: "a key".to_owned() })
@@ -61,6 +71,12 @@ fn request_of(call: &Call, state: &PlanState) -> Result<PlanRequest, String> {
             let checked = state.check_request(&request);
             checked.map(|()| request).map_err(|refusal| format!("{}; {}", refusal.why, refusal.hint))
         }
+        Ask::Answer { node, text, proceed } => {
+            let node = NodeId::parse(node).map_err(|refusal| refusal.why)?;
+            let request = PlanRequest::Answer { node, text: text.clone(), proceed: *proceed };
+            let checked = state.check_request(&request);
+            checked.map(|()| request).map_err(|refusal| format!("{}; {}", refusal.why, refusal.hint))
+        }
         Ask::Inject { .. }
         | Ask::Set(_)
         | Ask::Checkpoint { .. }
@@ -75,7 +91,7 @@ impl Sources<Plan> for PlanSources {
     fn poll(&mut self, state: &PlanState) -> Vec<PlanEvent> {
         let mut events: Vec<PlanEvent> = self.signals.take().into_iter().map(request_of_signal).collect();
         if Self::takes_word(state) {
-            events.extend(Self::picked(state));
+            events.extend(Self::typed(state));
         }
         events
     }

@@ -14,7 +14,7 @@ use loop_core::text;
 use sha2::{Digest, Sha256};
 
 use super::best_of::{BestOf, Branches};
-use crate::fs::{fresh_id, hex};
+use crate::fs::{fresh_id, hex, sync_folder, write_synced};
 use crate::launch::{
     self, LaunchAnswers, LaunchCaller, LaunchNote, LaunchRequest, PersonAnswer, PlanLaunch, Prepared, TaskSource,
 };
@@ -269,6 +269,7 @@ impl PreparedPlan {
                 approval: first.approval_name(),
                 env: Vec::new(),
                 hook_ms: None,
+                answers: Vec::new(),
             })),
         }
     }
@@ -416,6 +417,33 @@ pub fn reopen_plan(
     request: Option<PlanRequest>,
     caller: &mut dyn LaunchCaller,
 ) -> Result<ReadyPlan, LaunchRefusal> {
+    reopen_with(home, folder, Reopening { by, request, spec: None, files: LongTexts::new() }, caller)
+}
+
+/// How a plan is opened again.
+pub(super) struct Reopening<'a> {
+    /// By which command.
+    pub(super) by: &'a str,
+    /// What a person asks with it.
+    pub(super) request: Option<PlanRequest>,
+    /// What it is from now on, where its file was read again.
+    pub(super) spec: Option<Box<PlanSpec>>,
+    /// The files that this names. None of them is there.
+    pub(super) files: LongTexts,
+}
+
+pub(super) fn reopen_with(
+    home: &Home,
+    folder: RunFolder,
+    reopening: Reopening<'_>,
+    caller: &mut dyn LaunchCaller,
+) -> Result<ReadyPlan, LaunchRefusal> {
+    let Reopening { by, request, spec: new_spec, files } = reopening;
+    if request.is_some() && crate::process::is_inside_run() {
+        return Err(LaunchRefusal::wrong(format!("{by} is for a person, and this process was started by a loop"))
+            .because("an agent must not answer for you")
+            .hint("type it in a terminal of your own"));
+    }
     let held = folder.hold_as::<Plan>()?;
     let id = held.folder.id.clone();
     let Some(spec) = held.state.spec.clone() else {
@@ -434,6 +462,13 @@ pub fn reopen_plan(
     launch::end_orphans(home, Some(&spec.workspace), &mut |note| caller.note(note))?;
     let claimed = claim(home, &start, &id, &spec.workspace)?;
     drop(start);
-    let opening = PlanEvent::Reopened { by: by.to_owned(), unattended: !caller.is_attended(), spec: None, request };
+    let path = &held.folder.path;
+    let unable = |error: std::io::Error| LaunchRefusal::of(RefusalKind::Unable, &error);
+    for (name, text) in &files {
+        write_synced(&path.join(name), text.as_bytes()).map_err(unable)?;
+    }
+    sync_folder(path).map_err(unable)?;
+    let unattended = !caller.is_attended();
+    let opening = PlanEvent::Reopened { by: by.to_owned(), unattended, spec: new_spec, request };
     Ok(ReadyPlan { held: held.with_claim(claimed), opening })
 }

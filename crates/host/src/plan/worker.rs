@@ -16,12 +16,13 @@ use loop_core::text;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::coverage::covered;
+use super::resolve;
 use super::trees::{PlanTrees, StoredTree};
 use crate::checkpoint::diff::{self, Bounds, CommitPair};
 use crate::checkpoint::{
     CheckpointContext, CheckpointError, Recorded, RunCheckpoints, Store, left_out, open_folder, rules_of,
 };
-use crate::merge::{self, ApplyOutcome, ApplyRequest, Conflict, MergeOutcome, MergeRequest};
+use crate::merge::{self, ApplyOutcome, ApplyRequest, Conflict, MergeOutcome, MergeRequest, Signs};
 use crate::paths::text_of;
 use crate::workspace::copy::{Copies, CopyExtras, CopyMethod, CopyRequest};
 
@@ -56,6 +57,8 @@ pub(super) enum TreeJob {
         ours: String,
         theirs: String,
         name: String,
+        /// Conflicts become a tree with both versions, for an agent.
+        mark: Option<MarkJob>,
     },
     Apply {
         base: String,
@@ -65,6 +68,14 @@ pub(super) enum TreeJob {
     Drop {
         copy: String,
     },
+}
+
+/// How a tree with conflicts is written.
+#[derive(Debug)]
+pub(super) struct MarkJob {
+    pub(super) signs: Signs,
+    /// The folder in which its files are named.
+    pub(super) folder: PathBuf,
 }
 
 /// The thread, and the channels to it and back.
@@ -183,7 +194,9 @@ impl TreeState {
                 let coverage = after.zip(before).map(|(after, before)| after - before);
                 Ok(PlanAnswer::Measured(MeasureReport { changed, coverage, ..MeasureReport::default() }))
             }
-            TreeJob::Merge { base, ours, theirs, name } => self.merge([&base, &ours, &theirs], &name, owners),
+            TreeJob::Merge { base, ours, theirs, name, mark } => {
+                self.merge([&base, &ours, &theirs], &name, mark.as_ref(), owners)
+            }
             TreeJob::Apply { base, tree, undo } => self.apply(&base, &tree, &undo, owners),
             TreeJob::Drop { copy } => {
                 self.drop_copy(&copy)?;
@@ -262,7 +275,13 @@ impl TreeState {
         if copies.list()?.iter().any(|there| there == copy) { copies.remove(copy) } else { Ok(()) }
     }
 
-    fn merge(&self, trees: [&str; 3], name: &str, owners: &[String]) -> Result<PlanAnswer, CheckpointError> {
+    fn merge(
+        &self,
+        trees: [&str; 3],
+        name: &str,
+        mark: Option<&MarkJob>,
+        owners: &[String],
+    ) -> Result<PlanAnswer, CheckpointError> {
         let known = self.trees()?;
         let [base, ours, theirs] = trees.map(|tree| known.find(owners, tree));
         let (base, ours, theirs) = (base?, ours?, theirs?);
@@ -272,7 +291,16 @@ impl TreeState {
         Ok(match merge::three_way(&mut store, &request)? {
             MergeOutcome::Merged(merged) => PlanAnswer::Merged { tree: merged.tree },
             MergeOutcome::Conflicts(found) => {
-                PlanAnswer::Conflicts(conflicts(&found, ours.full_name(), theirs.full_name()))
+                let mut report = conflicts(&found, ours.full_name(), theirs.full_name());
+                if let Some(job) = mark {
+                    let full = format!("{}/marked-{name}", self.context.run);
+                    let marked = merge::mark(&mut store, &MergeRequest { name: &full, ..request }, &job.signs)?;
+                    if let Some(marked) = &marked {
+                        resolve::store(&job.folder, &job.signs.label, marked)?;
+                    }
+                    report.marked = marked.map(|marked| marked.tree);
+                }
+                PlanAnswer::Conflicts(report)
             }
         })
     }

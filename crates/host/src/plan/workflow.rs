@@ -1,13 +1,15 @@
 //! From a workflow file to a plan: every loop is checked as a start, then the plan is made.
 use std::path::{Path, PathBuf};
 
+use loop_core::ids::RunId;
 use loop_core::plan::{
-    Join, LoopWork, NODE_TEXT_BYTES_MAX, NodeId, NodeSpec, NodeWork, OnConflict, Plan, PlanEvent, PlanOrigin, PlanSpec,
+    Join, LoopWork, NODE_TEXT_BYTES_MAX, NodeId, NodeSpec, NodeWork, Plan, PlanEvent, PlanOrigin, PlanSpec,
 };
 use loop_core::run::{FileRef, PlanRef};
 use loop_core::settings::{CheckpointBackend, Given, Layer, Origin, Resolved, Settings, keys};
 use loop_core::text;
-use loop_core::workflow::{EntryWork, PARALLEL_DEFAULT, Workflow, WorkflowEntry, node_key};
+use loop_core::workflow::{EntryWork, PARALLEL_DEFAULT, Workflow, WorkflowEntry, answer_variable, node_key};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::start::{ReadyPlan, agent_words, branch_settings, check_settings, gates_ms, note_unused, worst_call};
@@ -21,9 +23,6 @@ use crate::run_folder::{LongTexts, NewFolder, StartLock, create_as, store_name};
 use crate::secrets;
 use crate::workspace::claim;
 
-/// The file of a plan that has the text of its workflow.
-const FILE: &str = "workflow.yaml";
-
 /// The request for a workflow.
 #[derive(Debug, Clone)]
 pub struct WorkflowRequest {
@@ -33,16 +32,28 @@ pub struct WorkflowRequest {
     pub path: PathBuf,
     /// Its text.
     pub text: String,
-    /// What was typed, over files and variables: for every loop.
-    pub given: Vec<Given>,
+    /// What was typed beside the file.
+    pub start: WorkflowStart,
     /// Where to work; the current folder where none is given.
     pub workspace: Option<PathBuf>,
+    /// Only looks: nothing is made.
+    pub dry_run: bool,
+}
+
+/// What was typed beside the file. It is stored: a file that is read again is read with the same.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkflowStart {
+    /// Values of variables: `name=value`.
+    pub set: Vec<String>,
+    /// Only these loops, and what they depend on; all where it is empty.
+    pub only: Vec<String>,
+    /// Settings, over those of files and variables: for every loop.
+    pub given: Vec<Given>,
     /// So many loops work at the same time; as the file says where this is none.
     pub parallel: Option<u32>,
     /// After a failure, loops that do not depend on the failed one are started all the same.
     pub keep_going: bool,
-    /// Only looks: nothing is made.
-    pub dry_run: bool,
 }
 
 /// Everything that a workflow needs, checked.
@@ -66,6 +77,11 @@ impl PreparedWorkflow {
         &self.request.workflow
     }
 
+    /// Stores that the project's file is approved, where a person said so now.
+    pub(super) fn store_approval(&self, home: &Home) -> Result<(), LaunchRefusal> {
+        self.first()?.store_approval(home)
+    }
+
     /// The first loop, which has the workspace of all.
     fn first(&self) -> Result<&Prepared, LaunchRefusal> {
         let first = self.loops.iter().flatten().next();
@@ -83,16 +99,14 @@ pub fn prepare_workflow(
     caller: &mut dyn LaunchCaller,
 ) -> Result<PreparedWorkflow, LaunchRefusal> {
     let mut once = AskOnce { caller, answers: Vec::new(), notes: Vec::new() };
-    if request.workflow.on_conflict == OnConflict::Agent {
-        return Err(not_built("the workflow", "on_conflict: agent"));
-    }
     let mut loops = Vec::new();
     for entry in &request.workflow.entries {
         let EntryWork::Loop(work) = &entry.work else {
-            return Err(not_built(&format!("the question {} (line {})", entry.id, entry.line), "ask:"));
+            loops.push(None);
+            continue;
         };
         let launch = LaunchRequest {
-            given: [work.given.clone(), request.given.clone()].concat(),
+            given: [work.given.clone(), request.start.given.clone()].concat(),
             workspace: request.workspace.clone(),
             task: TaskSource::Text(work.prompt.clone().into_bytes()),
             agent_args: Vec::new(),
@@ -107,13 +121,6 @@ pub fn prepare_workflow(
     let prepared = PreparedWorkflow { request, loops };
     prepared.first()?;
     Ok(prepared)
-}
-
-/// What a file may say, but what is not carried out yet.
-fn not_built(of: &str, what: &str) -> LaunchRefusal {
-    LaunchRefusal::wrong(format!("{of} cannot be run: {what} is not built yet"))
-        .because("`loop workflow check` and `show` know it, `loop workflow run` does not")
-        .hint(format!("remove {what} from the file"))
 }
 
 /// A refusal with the loop that it is about.
@@ -167,33 +174,9 @@ pub fn create_workflow(
     home.make()?;
     let first = prepared.first()?;
     let id = fresh_id().map_err(|error| LaunchRefusal::of(RefusalKind::Unable, &error))?;
-    let (request, workflow) = (&prepared.request, &prepared.request.workflow);
-    let mut files = LongTexts::new();
-    let of = PlanRef { plan: id.clone(), node: String::new(), attempt: 1, workspace: first.place.path.clone() };
     let folder = home.plans().join(id.as_str());
-    let nodes = nodes(prepared, &of, &folder, &mut files)?;
-    let origin =
-        PlanOrigin { path: text_of(&request.path), file: stored(FILE.to_owned(), request.text.clone(), &mut files) };
-    let spec = PlanSpec {
-        id: id.clone(),
-        program: env!("CARGO_PKG_VERSION").to_owned(),
-        workspace: first.place.clone(),
-        store: store_name(&first.workspace),
-        backend: CheckpointBackend::Git.word().to_owned(),
-        name: text::one_line(&workflow.name, 200),
-        join: Join::Merge,
-        parallel: request.parallel.or(workflow.parallel).unwrap_or(PARALLEL_DEFAULT).max(1),
-        budget_micros: workflow.budget_micros,
-        call_micros: prepared.loops.iter().flatten().map(worst_call).max().unwrap_or(0),
-        keep_going: request.keep_going,
-        unattended: !caller.is_attended(),
-        origin: Some(origin),
-        parts: 0,
-        nodes,
-        on_complete: workflow.on_complete.clone(),
-        on_failure: workflow.on_failure.clone(),
-    };
-    spec.check().map_err(|refusal| LaunchRefusal::wrong(refusal.why).hint(refusal.hint))?;
+    let made = spec_of(prepared, &FilesOf { id: &id, folder: &folder, suffix: "" }, caller.is_attended())?;
+    let MadeSpec { spec, files } = made;
     let start = StartLock::take(home)?;
     launch::end_orphans(home, Some(&first.place), &mut |note| caller.note(note))?;
     let claimed = claim(home, &start, &id, &first.place)?;
@@ -207,6 +190,62 @@ pub fn create_workflow(
     Ok(ReadyPlan { held: held.with_claim(claimed), opening: PlanEvent::Opened })
 }
 
+/// Where the files of a spec are written.
+pub(super) struct FilesOf<'a> {
+    pub(super) id: &'a RunId,
+    pub(super) folder: &'a Path,
+    /// Stands in their names, so that those of an earlier spec stay.
+    pub(super) suffix: &'a str,
+}
+
+/// A spec, and the files that it names.
+pub(super) struct MadeSpec {
+    pub(super) spec: PlanSpec,
+    pub(super) files: LongTexts,
+}
+
+/// What a workflow is as a plan.
+pub(super) fn spec_of(
+    prepared: &PreparedWorkflow,
+    place: &FilesOf<'_>,
+    attended: bool,
+) -> Result<MadeSpec, LaunchRefusal> {
+    let first = prepared.first()?;
+    let (request, workflow) = (&prepared.request, &prepared.request.workflow);
+    let mut files = LongTexts::new();
+    let nodes = nodes(prepared, place, &mut files)?;
+    let typed = serde_json::to_string(&request.start)
+        .map_err(|error| LaunchRefusal::wrong("what was typed cannot be stored").because(error.to_string()))?;
+    let path = std::path::absolute(&request.path).unwrap_or_else(|_| request.path.clone());
+    let suffix = place.suffix;
+    let origin = PlanOrigin {
+        path: text_of(&path),
+        file: stored(format!("workflow{suffix}.yaml"), request.text.clone(), &mut files),
+        start: Some(stored(format!("workflow-start{suffix}.json"), typed, &mut files)),
+    };
+    let spec = PlanSpec {
+        id: place.id.clone(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        workspace: first.place.clone(),
+        store: store_name(&first.workspace),
+        backend: CheckpointBackend::Git.word().to_owned(),
+        name: text::one_line(&workflow.name, 200),
+        join: Join::Merge,
+        parallel: request.start.parallel.or(workflow.parallel).unwrap_or(PARALLEL_DEFAULT).max(1),
+        budget_micros: workflow.budget_micros,
+        call_micros: prepared.loops.iter().flatten().map(worst_call).max().unwrap_or(0),
+        keep_going: request.start.keep_going,
+        unattended: !attended,
+        origin: Some(origin),
+        parts: 0,
+        nodes,
+        on_complete: workflow.on_complete.clone(),
+        on_failure: workflow.on_failure.clone(),
+    };
+    spec.check().map_err(|refusal| LaunchRefusal::wrong(refusal.why).hint(refusal.hint))?;
+    Ok(MadeSpec { spec, files })
+}
+
 /// A text as a file of the plan.
 fn stored(name: String, text: String, files: &mut LongTexts) -> FileRef {
     let sha256 = hex(&Sha256::digest(text.as_bytes()));
@@ -217,24 +256,30 @@ fn stored(name: String, text: String, files: &mut LongTexts) -> FileRef {
 
 fn nodes(
     prepared: &PreparedWorkflow,
-    of: &PlanRef,
-    folder: &Path,
+    place: &FilesOf<'_>,
     files: &mut LongTexts,
 ) -> Result<Vec<NodeSpec>, LaunchRefusal> {
     let workflow = &prepared.request.workflow;
+    let workspace = prepared.first()?.place.path.clone();
     let mut all = Vec::new();
     for (number, (entry, launch)) in (1..).zip(workflow.entries.iter().zip(&prepared.loops)) {
+        // The name of the files of this node, without their endings.
+        let stem = format!("node-{number}{}", place.suffix);
         let named =
             |id: &str| NodeId::parse(id).map_err(|refusal| LaunchRefusal::wrong(refusal.why).hint(refusal.hint));
         let depends_on = entry.depends_on.iter().filter_map(|place| workflow.entries.get(*place));
         let depends_on = depends_on.map(|before| named(&before.id)).collect::<Result<Vec<_>, _>>()?;
-        let of = PlanRef { node: entry.id.clone(), ..of.clone() };
+        let of = PlanRef { plan: place.id.clone(), node: entry.id.clone(), attempt: 1, workspace: workspace.clone() };
         let (work, key, touches, gates_ms) = match (&entry.work, launch) {
             (EntryWork::Loop(_), Some(launch)) => {
-                let request = request_of(launch, of, workflow);
-                let inject = inject_files(number, folder, launch, files);
+                let questions = workflow.questions_before(number - 1);
+                let questions = questions.iter().filter_map(|place| workflow.entries.get(*place));
+                let questions: Vec<&str> = questions.map(|question| question.id.as_str()).collect();
+                let answers = if let EntryWork::Loop(work) = &entry.work { work.answers.clone() } else { Vec::new() };
+                let request = request_of(launch, of, workflow, &questions, answers);
+                let inject = inject_files(&stem, place.folder, launch, files);
                 let key = node_key(&launch.goal, &launch.settings.resolved, &workflow.env, &launch.inject);
-                let work = loop_work(number, with_inject(request, inject), launch, files)?;
+                let work = loop_work(&stem, with_inject(request, inject), launch, files)?;
                 (NodeWork::Loop(work), key, launch_touches(&entry.work), gates_ms(&launch.settings))
             }
             (EntryWork::Ask(question), _) => {
@@ -257,7 +302,15 @@ fn launch_touches(work: &EntryWork) -> Vec<String> {
 }
 
 /// The request for a loop. Its folder comes when it is started.
-fn request_of(launch: &Prepared, of: PlanRef, workflow: &Workflow) -> LaunchRequest {
+///
+/// `questions` are those that it waits for, `answers` those whose answers stand in its prompt.
+fn request_of(
+    launch: &Prepared,
+    of: PlanRef,
+    workflow: &Workflow,
+    questions: &[&str],
+    answers: Vec<String>,
+) -> LaunchRequest {
     let secret = secrets::declared(&launch.settings.values.agent);
     LaunchRequest {
         given: Vec::new(),
@@ -269,34 +322,36 @@ fn request_of(launch: &Prepared, of: PlanRef, workflow: &Workflow) -> LaunchRequ
         plan: Some(Box::new(PlanLaunch {
             of,
             store: store_name(&launch.workspace),
-            settings: with_variables(branch_settings(&launch.settings.resolved), workflow),
+            settings: with_variables(branch_settings(&launch.settings.resolved), workflow, questions),
             described: launch.described.clone(),
             approval: launch.approval_name(),
             env: workflow.env.clone(),
             hook_ms: Some(workflow.hook_timeout_ms),
+            answers,
         })),
     }
 }
 
-/// The agent gets the variables of the file beside those that the settings name.
-fn with_variables(mut settings: Resolved, workflow: &Workflow) -> Resolved {
-    if workflow.env.is_empty() {
+/// The agent gets the variables of the file, and the answers to questions, beside what the settings name.
+fn with_variables(mut settings: Resolved, workflow: &Workflow, questions: &[&str]) -> Resolved {
+    if workflow.env.is_empty() && questions.is_empty() {
         return settings;
     }
-    let names = workflow.env.iter().map(|variable| variable.name.as_str());
+    let names = workflow.env.iter().map(|variable| variable.name.clone());
+    let names = names.chain(questions.iter().map(|id| answer_variable(id)));
     let held = settings.text(keys::agent_env()).to_owned();
-    let all: Vec<&str> = Some(held.as_str()).filter(|held| !held.is_empty()).into_iter().chain(names).collect();
+    let all: Vec<String> = Some(held).filter(|held| !held.is_empty()).into_iter().chain(names).collect();
     let origin = Origin { layer: Layer::Entry, place: "env of the workflow".to_owned() };
     settings.put(keys::agent_env(), all.join(","), origin);
     settings
 }
 
 /// The texts that are in every prompt of a loop, as files of the plan.
-fn inject_files(number: usize, folder: &Path, launch: &Prepared, files: &mut LongTexts) -> Vec<String> {
+fn inject_files(stem: &str, folder: &Path, launch: &Prepared, files: &mut LongTexts) -> Vec<String> {
     let secret = secrets::declared(&launch.settings.values.agent);
     let mut paths = Vec::new();
     for (count, text) in (1..).zip(&launch.inject) {
-        let name = format!("node-{number}-inject-{count}.md");
+        let name = format!("{stem}-inject-{count}.md");
         paths.push(text_of(&folder.join(&name)));
         files.push((name, secret.text(text).into_owned()));
     }
@@ -312,7 +367,7 @@ fn with_inject(mut request: LaunchRequest, paths: Vec<String>) -> LaunchRequest 
 }
 
 fn loop_work(
-    number: usize,
+    stem: &str,
     request: LaunchRequest,
     launch: &Prepared,
     files: &mut LongTexts,
@@ -323,7 +378,7 @@ fn loop_work(
     let short = |text: &str| text::one_line(text, NODE_TEXT_BYTES_MAX / 4);
     let settings: &Settings = &launch.settings;
     Ok(LoopWork {
-        request: stored(format!("node-{number}.json"), text, files),
+        request: stored(format!("{stem}.json"), text, files),
         goal: short(&secret.text(&launch.goal)),
         promise: short(settings.values.gate.promise.as_deref().unwrap_or_default()),
         agent: short(&agent_words(settings)),

@@ -24,8 +24,8 @@ pub use proc::{check_proc, descendants, identity, is_suspended, lists_children};
 pub use silence::Silence;
 pub(crate) use sweep::end_with_mark;
 pub use sweep::{
-    MARK, become_reaper, descends_from_us, is_elsewhere, is_inside_run, marked_runs, pid_namespace, sweep,
-    wake_supervisors,
+    MARK, become_reaper, carries_mark, descends_from_us, is_elsewhere, is_inside_run, marked_runs, pid_namespace,
+    sweep, wake_supervisors,
 };
 pub use task::{MAIN, Task, TaskEnd, TaskSpec, Voice};
 pub(crate) use transcript::STREAM_BYTES_MAX;

@@ -221,6 +221,13 @@ pub fn is_inside_run() -> bool {
     ancestors(own_pid()).into_iter().any(|pid| mark_of(pid).is_some_and(|mark| !mark.is_empty()))
 }
 
+/// Whether this process, or one of its ancestors, carries this mark.
+#[must_use]
+pub fn carries_mark(mark: &str) -> bool {
+    let is_it = |found: String| found.split(':').any(|part| part == mark);
+    ancestors(own_pid()).into_iter().any(|pid| mark_of(pid).is_some_and(is_it))
+}
+
 /// What the file system of namespaces is called by the kernel.
 const NAMESPACES: i64 = 0x6e73_6673;
 
