@@ -49,6 +49,7 @@ mod newcomer;
 mod other_agent;
 mod output;
 mod outside_files;
+mod plan_robust;
 mod plans;
 mod power_cuts;
 mod printed_commands;
