@@ -231,7 +231,9 @@ fn a_rollback_of_a_plan_is_in_its_journal_and_status_shows_it() {
     drop(user.run(&["rollback", &id, "initial"]).expect_code(0));
     assert_eq!(user.tree("work"), ["old"]);
     let journal = plan_journal(&user);
-    for words in ["\"requested\":{\"request\":{\"rollback\"", "\"order\":{\"roll_back\"", "\"rolled_back\":{\"to\":\"initial\""] {
+    for words in
+        ["\"requested\":{\"request\":{\"rollback\"", "\"order\":{\"roll_back\"", "\"rolled_back\":{\"to\":\"initial\""]
+    {
         assert!(journal.contains(words), "{words} in {journal}");
     }
     let shown = user.run(&["status", &id]).expect_code(0);
@@ -395,7 +397,9 @@ fn judge_killed(at: u32) -> Result<String, String> {
     if user.ids().len() != 2 || !logs.iter().all(once) || logs.iter().any(|log| log.len() > 2) {
         return fail(format!("{:?} {logs:?}", user.ids()));
     }
-    if mounted(&user) != Vec::<PathBuf>::new() || fs::read_dir(user.state().join("plan-copies")).map_or(0, Iterator::count) > 0 {
+    if mounted(&user) != Vec::<PathBuf>::new()
+        || fs::read_dir(user.state().join("plan-copies")).map_or(0, Iterator::count) > 0
+    {
         return fail("copies are left".to_owned());
     }
     wait_until("nothing is left", || user.ids().iter().all(|id| user.marked(id).is_empty()));

@@ -134,7 +134,9 @@ fn cancel_cause(state: &PlanState, open: &OpenPlanOrder) -> Option<PlanCancel> {
             (!asks).then_some(PlanCancel::Answered)
         }
         PlanOrder::Copy { node, .. } | PlanOrder::Run { node, .. } => match ends_because(state, state.node(node)?)? {
-            EndedEarly::Stopped | EndedEarly::Budget | EndedEarly::Killed => Some(if now { PlanCancel::Abort } else { PlanCancel::Stop }),
+            EndedEarly::Stopped | EndedEarly::Budget | EndedEarly::Killed => {
+                Some(if now { PlanCancel::Abort } else { PlanCancel::Stop })
+            }
             EndedEarly::OtherFailed(_) => Some(PlanCancel::OtherFailed),
             EndedEarly::PassedFirst(_) => Some(PlanCancel::PassedFirst),
             EndedEarly::Pruned(_) => Some(PlanCancel::Pruned),

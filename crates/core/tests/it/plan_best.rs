@@ -230,7 +230,11 @@ fn a_rollback_is_an_order_with_an_answer_and_changes_no_end() {
     let one = "opened\nrecorded\ncopied 1\npasses 1\nmeasured 1\napplied\ngates-pass\n";
     let script = format!("{one}opened-for-request\nrollback initial\nrolled-back");
     let story = PlanStory::new(best(1, Selection::default())).play(&script);
-    assert!(story.told.ends_with("is applied: 3 files changed\nroll back to initial, undo is undo-1\n"), "{}", story.told);
+    assert!(
+        story.told.ends_with("is applied: 3 files changed\nroll back to initial, undo is undo-1\n"),
+        "{}",
+        story.told
+    );
     assert_eq!(story.state.over.as_ref().map(|over| over.outcome), Some(PlanOutcome::Applied));
     let rollback = story.state.rollback.unwrap();
     assert_eq!((rollback.to.as_str(), rollback.by.as_str()), ("initial", "a person"));

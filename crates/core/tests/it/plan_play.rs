@@ -165,9 +165,7 @@ impl<'a> StoryWords<'a> {
             "pause" => PlanRequest::Pause,
             "resume" => PlanRequest::Resume,
             "pick" => PlanRequest::Pick { node: self.named() },
-            "rollback" => {
-                PlanRequest::Rollback { to: self.named().to_string(), undo: "undo-1".to_owned() }
-            }
+            "rollback" => PlanRequest::Rollback { to: self.named().to_string(), undo: "undo-1".to_owned() },
             "says" => answer("yes", true),
             "refuses" => answer("no", false),
             _ => return None,

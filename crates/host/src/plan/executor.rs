@@ -118,11 +118,20 @@ struct OpenTell {
     at: Instant,
 }
 
+/// The process of a run that is started when its copy is there.
+#[derive(Debug)]
+struct RunProcess {
+    work: ChildWork,
+    /// The name of its log.
+    log: String,
+    open: OpenRun,
+}
+
 /// What follows a job of the worker.
 #[derive(Debug)]
 enum ThenProcess {
     /// The process of a run, in a copy that an earlier process made.
-    Run { work: Box<ChildWork>, log: String, open: Box<OpenRun> },
+    Run(Box<RunProcess>),
     /// The copy that this process makes.
     Copied { copy: String },
     /// The command of a metric in this copy.
@@ -213,7 +222,7 @@ impl PlanExecutor {
         let log_path = self.log(&log);
         let open = |run: Option<RunId>| {
             let (of, log) = (of.clone(), log_path.clone());
-            Box::new(OpenRun { of, id: run, follows: None, first: None, best: None, iterations: 0, log })
+            OpenRun { of, id: run, follows: None, first: None, best: None, iterations: 0, log }
         };
         let copy = copy_name(node, *attempt);
         if let Some(run) = known {
@@ -228,7 +237,7 @@ impl PlanExecutor {
             let changes = limit_micros.iter().map(change).collect();
             let request = ResumeRequest { changes, inject: None, by: format!("plan {}", self.plan.id) };
             let (work, open) = (ChildWork::Resume { run: run.clone(), request }, open(Some(run)));
-            return self.start_in(id, &copy, work, log, open);
+            return self.start_in(id, &copy, RunProcess { work, log, open });
         }
         request.workspace = Some(self.copy_path(&copy));
         if let Some(plan) = &mut request.plan {
@@ -239,23 +248,17 @@ impl PlanExecutor {
             request.given.push(Given { key: keys::max_cost(), value: dollars(micros), origin });
         }
         let (work, open) = (ChildWork::Start(Box::new(request)), open(None));
-        self.start_in(id, &copy, work, log, open)
+        self.start_in(id, &copy, RunProcess { work, log, open })
     }
 
     /// Starts the process of a run in its copy. One that an earlier process made is looked at first: no agent works in a
     /// folder that is not mounted.
-    fn start_in(
-        &mut self,
-        id: OrderId,
-        copy: &str,
-        work: ChildWork,
-        log: String,
-        open: Box<OpenRun>,
-    ) -> io::Result<Option<PlanEvent>> {
+    fn start_in(&mut self, id: OrderId, copy: &str, process: RunProcess) -> io::Result<Option<PlanEvent>> {
         if self.made.contains(copy) && self.copy_path(copy).is_dir() {
-            return self.start(id, work, &log, OpenWork::Run(open)).map(Some);
+            let RunProcess { work, log, open } = process;
+            return self.start(id, work, &log, OpenWork::Run(Box::new(open))).map(Some);
         }
-        self.then.push((id, ThenProcess::Run { work: Box::new(work), log, open }));
+        self.then.push((id, ThenProcess::Run(Box::new(process))));
         self.worker.begin(id, TreeJob::Ready { copy: copy.to_owned() }, Vec::new());
         Ok(None)
     }
@@ -274,12 +277,8 @@ impl PlanExecutor {
         let PlanOrder::Run { node, attempt, run, .. } = order else {
             return PlanAnswer::Failed { why: text::one_line(why, 1000) };
         };
-        let of = PlanRef {
-            plan: self.plan.id.clone(),
-            node: node.to_string(),
-            attempt: *attempt,
-            workspace: String::new(),
-        };
+        let of =
+            PlanRef { plan: self.plan.id.clone(), node: node.to_string(), attempt: *attempt, workspace: String::new() };
         self.cut_off(&of, run.clone(), false, why)
     }
 
@@ -417,13 +416,16 @@ impl PlanExecutor {
             (ThenProcess::Gates { copy, request }, PlanAnswer::Copied(_)) => {
                 self.start(id, ChildWork::Gates(request), "gates", OpenWork::Gates(Some(copy)))
             }
-            (ThenProcess::Run { work, log, open }, PlanAnswer::Done) => {
+            (ThenProcess::Run(process), PlanAnswer::Done) => {
+                let RunProcess { work, log, open } = *process;
                 let (of, run) = (open.of.clone(), open.id.clone());
-                let begun = self.start(id, *work, &log, OpenWork::Run(open));
-                return Some(begun.unwrap_or_else(|error| answered(id, self.cut_off(&of, run, false, &error.to_string()))));
+                let begun = self.start(id, work, &log, OpenWork::Run(Box::new(open)));
+                let not_begun = |error: io::Error| answered(id, self.cut_off(&of, run, false, &error.to_string()));
+                return Some(begun.unwrap_or_else(not_begun));
             }
-            (ThenProcess::Run { open, .. }, PlanAnswer::Failed { why }) => {
-                return Some(answered(id, self.cut_off(&open.of, open.id, false, &why)));
+            (ThenProcess::Run(process), PlanAnswer::Failed { why }) => {
+                let OpenRun { of, id: run, .. } = process.open;
+                return Some(answered(id, self.cut_off(&of, run, false, &why)));
             }
             (ThenProcess::Copied { copy }, answer @ PlanAnswer::Copied(_)) => {
                 self.made.insert(copy);
@@ -580,7 +582,7 @@ impl PlanExecutor {
                 |child: &&OpenChild| matches!(&child.work, OpenWork::Run(run) if run.of.node == tell.node.as_str());
             let child = self.children.iter().find(of_node);
             let waits = self.then.iter().any(
-                |(_, then)| matches!(then, ThenProcess::Run { open, .. } if open.of.node == tell.node.as_str()),
+                |(_, then)| matches!(then, ThenProcess::Run(process) if process.open.of.node == tell.node.as_str()),
             );
             if child.is_none() && !waits && !tell.asking {
                 events.push(failed(tell.id, &format!("the run of {} has ended", tell.node)));
@@ -620,7 +622,8 @@ impl PlanExecutor {
 
 impl Executes<Plan> for PlanExecutor {
     fn begin(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> Option<PlanEvent> {
-        self.carry_out(id, order, state).unwrap_or_else(|error| Some(answered(id, self.not_run(order, &error.to_string()))))
+        self.carry_out(id, order, state)
+            .unwrap_or_else(|error| Some(answered(id, self.not_run(order, &error.to_string()))))
     }
 
     fn cancel(&mut self, id: OrderId) {
@@ -643,7 +646,7 @@ impl Executes<Plan> for PlanExecutor {
                 let copy = match then {
                     ThenProcess::Gates { copy, .. } => Some(copy.clone()),
                     ThenProcess::Cancelled { copy } => copy.take(),
-                    ThenProcess::Metric { .. } | ThenProcess::Run { .. } => None,
+                    ThenProcess::Metric { .. } | ThenProcess::Run(_) => None,
                     // The copy stays: its own order removes it.
                     ThenProcess::Copied { .. } => continue,
                 };

@@ -6,9 +6,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use loop_core::ids::OrderId;
@@ -20,7 +20,8 @@ use super::coverage::covered;
 use super::trees::{PlanTrees, StoredTree};
 use crate::checkpoint::diff::{self, Bounds, CommitPair};
 use crate::checkpoint::{
-    CheckpointContext, CheckpointError, Recorded, RollbackRequest, RunCheckpoints, Store, left_out, open_folder, rules_of,
+    CheckpointContext, CheckpointError, Recorded, RollbackRequest, RunCheckpoints, Store, left_out, open_folder,
+    rules_of,
 };
 use crate::merge::{self, ApplyOutcome, ApplyRequest, Conflict, MergeOutcome, MergeRequest};
 use crate::paths::text_of;
@@ -103,7 +104,9 @@ impl PlanWorker {
             let cancel = Arc::clone(&asked.flag);
             let mut state = TreeState { context, copies_folder: copies, copies: None, checkpoints: None, cancel };
             for (id, job, owners) in jobs {
-                let done = asked.begin(id).then(|| state.carry_out(job, &owners)).unwrap_or(Err(CheckpointError::Cancelled));
+                // A copy that is not needed any more goes in any case.
+                let begins = asked.begin(id) || matches!(job, TreeJob::Drop { .. });
+                let done = if begins { state.carry_out(job, &owners) } else { Err(CheckpointError::Cancelled) };
                 asked.end();
                 let answer = done.unwrap_or_else(|error| match error {
                     CheckpointError::Cancelled => PlanAnswer::Cancelled,
