@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loop_core::machine::Machine;
+use loop_core::plan::Plan;
 use loop_core::run::{Run, RunState, Status};
 use loop_core::time::At;
 use loop_core::view::{Liveness, Row};
@@ -21,6 +22,16 @@ use crate::clock;
 use crate::journal::{self, ReadError};
 use crate::paths::Home;
 use crate::run_folder::{self, RunFolder, RunsError};
+
+/// The plan of a run, where that plan is not at its end for good: it needs the records and the checkpoints of its runs.
+#[must_use]
+pub fn open_plan_of(home: &Home, row: &Row) -> Option<String> {
+    let plan = row.plan.clone()?;
+    let path = home.plans().join(&plan);
+    // Of one that cannot be read nobody knows.
+    let is_open = || journal::read_of::<Plan>(&path).map_or(true, |reading| reading.fold().resumable());
+    (path.is_dir() && is_open()).then_some(plan)
+}
 
 /// A machine whose journals can be listed.
 pub trait Indexed: Machine {

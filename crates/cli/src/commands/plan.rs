@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::ask;
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
-use crate::render::plan::{header, hook_value, summary, table};
+use crate::render::plan::{header, hook_value, rolled_back, rolled_back_value, summary, table};
 
 /// The status of a plan in lists.
 fn status_of(folder: &RunFolder, state: &PlanState) -> &'static str {
@@ -50,6 +50,7 @@ pub(crate) fn status_text(context: &Context, folder: &RunFolder) -> Result<Strin
             text.push_str(&format!("\nits process is gone; next: loop resume {}\n", folder.id));
         }
     }
+    text.push_str(&rolled_back(state));
     Ok(text)
 }
 
@@ -79,7 +80,7 @@ fn value(folder: &RunFolder, state: &PlanState) -> Value {
         "reason": state.over.as_ref().map(|over| over.reason.code), "why": state.over.as_ref().map(|over| &over.reason.text),
         "resumable": state.resumable(), "chosen": state.chosen.as_ref().map(|chosen| &chosen.node),
         "ranking": state.ranking.as_deref(), "cost_micros": state.money.spent_micros, "nodes": nodes,
-        "hooks": hooks,
+        "hooks": hooks, "rolled_back": rolled_back_value(state),
     })
 }
 
@@ -136,7 +137,7 @@ pub(crate) fn rollback(context: &Context, folder: &RunFolder, to: &str, as_json:
             .because("it has changed nothing in the workspace yet, or is just doing so")
             .hint(format!("loop cancel {}", folder.id)));
     }
-    let done = roll_back_plan(&context.home, folder, to)?;
+    let done = roll_back_plan(&context.home, folder, to, "loop rollback")?;
     if as_json {
         context.printer.json(&json!({"version": JSON_VERSION, "plan": folder.id, "rolled_back": done}));
         return Ok(0);

@@ -100,6 +100,10 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
         if !(old && over) {
             continue;
         }
+        if let Some(plan) = index::open_plan_of(&context.home, row) {
+            context.printer.progress(&format!("{} stays: plan {plan} needs it\n", listed.run.id));
+            continue;
+        }
         if rm::is_half_done(&listed.run) {
             context.printer.progress(&format!("{} stays: a rollback of it is not finished\n", listed.run.id));
             continue;

@@ -3,6 +3,7 @@ use clap::Args;
 use loop_core::plan::PlanState;
 use loop_core::run::{MANUAL, check_name};
 use loop_host::checkpoint::{CheckpointContext, Store, cut_off, forget_run};
+use loop_host::index;
 use loop_host::launch;
 use loop_host::plan::{plan_context, read_plan, runs_of_plan, sweep_copies};
 use loop_host::retention;
@@ -64,15 +65,36 @@ fn refuse_named(folder: &RunFolder, too: bool) -> Result<(), CommandError> {
         .hint(format!("remove them too: loop rm {id} --checkpoints")))
 }
 
+/// Refuses a loop that a plan still needs, unless the plan goes with it.
+fn refuse_needed(context: &Context, folder: &RunFolder, going: &[String]) -> Result<(), CommandError> {
+    let id = &folder.id;
+    let Some(plan) = needed_by(context, folder).filter(|plan| !going.contains(plan)) else { return Ok(()) };
+    Err(CommandError::new(Kind::Wrong, format!("loop {id} belongs to plan {plan}, which is not at its end"))
+        .because("the plan needs its records and checkpoints")
+        .hint(format!("end the plan: loop cancel {plan}"))
+        .hint(format!("or remove both: loop rm {plan} {id}")))
+}
+
+/// The plan that needs a loop: it can be resumed, or waits for a person.
+pub(crate) fn needed_by(context: &Context, folder: &RunFolder) -> Option<String> {
+    let row = index::look(folder.clone())?.row.ok()?;
+    index::open_plan_of(&context.home, &row)
+}
+
 pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
     // All are found before any is removed: a mistyped one removes nothing.
     let found = args.ids.iter().map(|id| context.find_any(id)).collect::<Result<Vec<_>, _>>()?;
     launch::end_orphans(&context.home, None, &mut |note| context.print_notes(&[note]))?;
     // A process that removes outputs locks each run for a moment, which must not be taken for a running loop.
     let _no_pruning = retention::wait_for_pruning(&context.home);
+    let plan = |one: &FoundFolder| if let FoundFolder::Plan(folder) = one { Some(folder.id.to_string()) } else { None };
+    let going: Vec<String> = found.iter().filter_map(plan).collect();
     for one in &found {
         match one {
-            FoundFolder::Run(folder) => refuse_named(folder, args.checkpoints)?,
+            FoundFolder::Run(folder) => {
+                refuse_needed(context, folder, &going)?;
+                refuse_named(folder, args.checkpoints)?;
+            }
             FoundFolder::Plan(folder) => refuse_plan(context, folder)?,
         }
     }

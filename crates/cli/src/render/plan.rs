@@ -114,6 +114,33 @@ fn short(text: &str) -> String {
     text::one_line(&text::clean(text.as_bytes()), 160)
 }
 
+/// The newest rollback of the workspace, as a line or two; empty where there is none.
+pub(crate) fn rolled_back(state: &PlanState) -> String {
+    let Some(rollback) = &state.rollback else { return String::new() };
+    let (to, at) = (short(&rollback.to), time::rfc3339(rollback.at.wall_ms));
+    let id = state.spec.as_ref().map_or("PLAN", |spec| spec.id.as_str());
+    match &rollback.end {
+        Some(Ok(done)) => format!(
+            "then        rolled back to {to} at {at}: {} written, {} removed; undo: loop rollback {id} undo\n",
+            done.written, done.removed
+        ),
+        Some(Err(why)) => format!("then        the rollback to {to} at {at} failed: {}\n", short(why)),
+        None => format!("then        the rollback to {to} at {at} is not finished: loop rollback {id} {to}\n"),
+    }
+}
+
+/// The same as JSON.
+pub(crate) fn rolled_back_value(state: &PlanState) -> Value {
+    let Some(rollback) = &state.rollback else { return Value::Null };
+    let done = rollback.end.as_ref().and_then(|end| end.as_ref().ok());
+    let failed = rollback.end.as_ref().and_then(|end| end.as_ref().err());
+    json!({
+        "to": rollback.to, "undo": rollback.undo, "by": rollback.by, "at": time::rfc3339(rollback.at.wall_ms),
+        "done": done.is_some(), "written": done.map(|done| done.written), "removed": done.map(|done| done.removed),
+        "why": failed,
+    })
+}
+
 /// The ranking with every column; without one, the branches as they stand.
 pub(crate) fn table(state: &PlanState) -> String {
     let head = [

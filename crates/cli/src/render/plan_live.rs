@@ -153,6 +153,7 @@ impl PlanLive {
                     PlanRequest::Resume => "resuming".to_owned(),
                     PlanRequest::Cancel => "cancelling".to_owned(),
                     PlanRequest::Pick { node } => format!("branch {node} is to be applied"),
+                    PlanRequest::Rollback { to, .. } => format!("rolling back to {to}"),
                     PlanRequest::Answer { node, .. } => format!("the question of {node} is answered"),
                 };
                 self.line(Some(Paint::Warn), &format!("{what} ({})", text::one_line(by, 40)));
@@ -213,6 +214,13 @@ impl PlanLive {
                 self.line(Some(paint), &format!("{} {name}: {word}: {why}", noun(state)));
                 self.event("run_ended", at, json!({"node": node.map(|node| node.id()), "result": result}));
             }
+            PlanAnswer::RunCutOff(cut_off) => {
+                let node = state.nodes.iter().find(|node| node.cut_off.is_some());
+                let name = node.map_or_else(String::new, name_of);
+                let why = text::one_line(&cut_off.why, 160);
+                self.line(Some(Paint::Warn), &format!("{} {name}: {why}", noun(state)));
+                self.event("run_cut_off", at, json!({"node": node.map(|node| node.id()), "cut_off": cut_off}));
+            }
             PlanAnswer::Applied(applied) => {
                 self.line(
                     Some(Paint::Good),
@@ -229,7 +237,8 @@ impl PlanLive {
                 // What it means for a branch is said with its end.
                 self.event("failed", at, json!({"why": why}));
             }
-            PlanAnswer::Recorded { .. }
+            PlanAnswer::RolledBack(_)
+            | PlanAnswer::Recorded { .. }
             | PlanAnswer::Measured(_)
             | PlanAnswer::Merged { .. }
             | PlanAnswer::HookEnded { .. }
@@ -256,6 +265,10 @@ impl PlanLive {
                 let words = format!("{} {}: {words}", noun(state), Self::named(state, node));
                 self.line(Some(Paint::Dim), &text::one_line(&words, 400));
                 self.event("node_ended", at, json!({"node": node, "end": end}));
+            }
+            PlanDecision::Continues { node } => {
+                self.line(None, &format!("{} {}: its loop continues", noun(state), Self::named(state, node)));
+                self.event("run_continues", at, json!({"node": node}));
             }
             PlanDecision::OrderDropped { .. }
             | PlanDecision::Starts { .. }

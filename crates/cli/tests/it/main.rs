@@ -51,6 +51,7 @@ mod output;
 mod outside_files;
 mod plan_faces;
 mod plan_flags;
+mod plan_robust;
 mod plans;
 mod power_cuts;
 mod printed_commands;

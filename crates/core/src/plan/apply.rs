@@ -9,11 +9,11 @@ use super::fact::{
     RunPurpose, SpecPart,
 };
 use super::outcome::PlanEnding;
-use super::report::{MeasureReport, PlanAnswer, RunDigest};
+use super::report::{MeasureReport, PlanAnswer, PlanRolledBack, RunCutOff, RunDigest};
 use super::spec::{NodeId, PlanSpec};
 use super::state::{
     Applying, BranchProgress, EndedHook, NodeStage, NodeState, OpenPlanOrder, OrphanCopy, PersonAnswer, PlanChoice,
-    PlanEnds, PlanState,
+    PlanEnds, PlanRollback, PlanState,
 };
 use crate::ended::Ended;
 use crate::ids::OrderId;
@@ -137,6 +137,10 @@ impl PlanState {
             PlanRequest::Pause => self.requests.pause = by_whom,
             PlanRequest::Resume => self.requests.pause = None,
             PlanRequest::Pick { node } => self.requests.pick = Some(node.clone()),
+            PlanRequest::Rollback { to, undo } => {
+                let (to, undo, by) = (to.clone(), undo.clone(), by.to_owned());
+                self.rollback = Some(PlanRollback { to, undo, by, at: self.now, end: None });
+            }
             PlanRequest::Answer { node, text, proceed } => {
                 let answer = PersonAnswer { text: text.clone(), proceed: *proceed, by: by.to_owned() };
                 self.said(node, answer);
@@ -192,14 +196,19 @@ impl PlanState {
                     node.stage = NodeStage::Merging;
                 }
             }
+            PlanOrder::Run { node, .. } => {
+                if let Some(node) = self.node_mut(node) {
+                    node.held = false;
+                }
+            }
             PlanOrder::Record { .. }
-            | PlanOrder::Run { .. }
             | PlanOrder::Tell { .. }
             | PlanOrder::Measure { .. }
             | PlanOrder::Gates { .. }
             | PlanOrder::Apply { .. }
             | PlanOrder::Hook { .. }
             | PlanOrder::Ask(_)
+            | PlanOrder::RollBack { .. }
             | PlanOrder::Drop { .. } => {}
         }
     }
@@ -213,6 +222,8 @@ impl PlanState {
             PlanAnswer::Recorded { .. }
             | PlanAnswer::Copied(_)
             | PlanAnswer::RunEnded(_)
+            | PlanAnswer::RunCutOff(_)
+            | PlanAnswer::RolledBack(_)
             | PlanAnswer::Measured(_)
             | PlanAnswer::Merged { .. }
             | PlanAnswer::Conflicts(_)
@@ -247,7 +258,14 @@ impl PlanState {
                 self.said(node, answer);
             }
             (PlanOrder::Drop { node, attempt }, _) => self.copy_removed(node, *attempt),
-            (PlanOrder::Tell { .. } | PlanOrder::Ask(_), _) => {}
+            (PlanOrder::Tell { node, pause }, _) => {
+                if let Some(node) = self.node_mut(node) {
+                    node.held = *pause;
+                }
+            }
+            (PlanOrder::Ask(_), _) => {}
+            (PlanOrder::RollBack { .. }, PlanAnswer::RolledBack(report)) => self.rollback_ended(Ok(report.clone())),
+            (PlanOrder::Run { node, .. }, PlanAnswer::RunCutOff(report)) => self.run_cut_off(node, report),
             (PlanOrder::Apply { .. }, PlanAnswer::Applied(report)) => self.applying.report = Some(report.clone()),
             (PlanOrder::Apply { .. }, PlanAnswer::Conflicts(report)) => {
                 self.applying.conflict = Some(Arc::new(report.clone()));
@@ -304,6 +322,22 @@ impl PlanState {
         }
     }
 
+    /// The process of a run has ended, and the run has no end.
+    fn run_cut_off(&mut self, id: &NodeId, report: &RunCutOff) {
+        if let Some(node) = self.node_mut(id) {
+            node.run = report.run.clone().or_else(|| node.run.take());
+            node.resume = node.resume || report.killed || report.run.is_some();
+            node.kills = node.kills.saturating_add(u32::from(report.killed));
+            node.cut_off = Some(Arc::new(report.clone()));
+        }
+    }
+
+    fn rollback_ended(&mut self, end: Result<PlanRolledBack, String>) {
+        if let Some(rollback) = &mut self.rollback {
+            rollback.end = Some(end);
+        }
+    }
+
     fn measured(&mut self, id: &NodeId, report: MeasureReport) {
         if let Some(node) = self.node_mut(id) {
             node.measure = Some(report);
@@ -343,6 +377,7 @@ impl PlanState {
             PlanOrder::Measure { node, .. } => self.measured(node, MeasureReport::default()),
             PlanOrder::Drop { node, attempt } => self.copy_removed(node, *attempt),
             PlanOrder::Tell { .. } => {}
+            PlanOrder::RollBack { .. } => self.rollback_ended(Err(why.to_owned())),
             PlanOrder::Run { node, .. } => {
                 self.settle_worst_case(node);
                 self.node_failed(node, why);
@@ -386,6 +421,7 @@ impl PlanState {
             }
             PlanOrder::Hook { when, index, .. } => self.hook_ended(*when, *index, None),
             PlanOrder::Drop { node, attempt } => self.copy_removed(node, *attempt),
+            PlanOrder::RollBack { .. } => self.rollback_ended(Err("it was begun, and its end is not known".to_owned())),
             PlanOrder::Record { .. }
             | PlanOrder::Copy { .. }
             | PlanOrder::Tell { .. }
@@ -435,6 +471,11 @@ impl PlanState {
                     node.stage = NodeStage::Ran;
                 }
             }
+            PlanDecision::Continues { node } => {
+                if let Some(node) = self.node_mut(node) {
+                    node.cut_off = None;
+                }
+            }
             PlanDecision::Retries { node, purpose } => {
                 if let Some(node) = self.node_mut(node) {
                     node.stage = NodeStage::Waiting;
@@ -465,7 +506,10 @@ impl PlanState {
 
     fn node_ended(&mut self, id: &NodeId, end: &NodeEnd) {
         let began = self.node(id).is_some_and(|node| node.share_micros > 0 && (node.resume || node.run.is_some()));
-        if began {
+        let cut_off = self.node_mut(id).and_then(|node| node.cut_off.take());
+        if let Some(known_micros) = cut_off.and_then(|cut_off| cut_off.cost_micros) {
+            self.settle_money(id, known_micros);
+        } else if began {
             self.settle_worst_case(id);
         } else {
             let counted = self.node(id).map_or(0, |node| node.counted_micros);
@@ -495,6 +539,7 @@ impl PlanState {
             let mut node = before.unwrap_or_else(|| NodeState::new(Arc::clone(&spec)));
             node.spec = spec;
             node.conflicts = 0;
+            node.kills = 0;
             self.nodes.push(node);
             self.carry_node(&one.node, one.then);
         }
@@ -586,6 +631,8 @@ impl NodeState {
         self.copy = None;
         self.run = None;
         self.resume = false;
+        self.cut_off = None;
+        self.kills = 0;
         self.result = None;
         self.progress = None;
         self.measure = None;

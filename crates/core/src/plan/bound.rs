@@ -35,8 +35,15 @@ impl PlanEvent {
 }
 
 fn bound_request(request: &mut PlanRequest) {
-    if let PlanRequest::Answer { text, .. } = request {
-        cut(text, ANSWER_BYTES_MAX);
+    match request {
+        PlanRequest::Answer { text, .. } => cut(text, ANSWER_BYTES_MAX),
+        PlanRequest::Rollback { to, undo } => [to, undo].into_iter().for_each(|name| cut(name, NAME_BYTES_MAX)),
+        PlanRequest::Stop
+        | PlanRequest::Abort
+        | PlanRequest::Pause
+        | PlanRequest::Resume
+        | PlanRequest::Cancel
+        | PlanRequest::Pick { .. } => {}
     }
 }
 
@@ -48,6 +55,13 @@ fn bound_answer(answer: &mut PlanAnswer) {
             cut_list(&mut report.remarks);
         }
         PlanAnswer::RunEnded(digest) => bound_digest(digest),
+        PlanAnswer::RunCutOff(report) => cut(&mut report.why, TEXT_BYTES_MAX),
+        PlanAnswer::RolledBack(report) => {
+            let names = [&mut report.to, &mut report.undo].into_iter().chain(report.tree.iter_mut());
+            names.for_each(|name| cut(name, NAME_BYTES_MAX));
+            cut_list(&mut report.aside);
+            cut_list(&mut report.remarks);
+        }
         PlanAnswer::Conflicts(report) => bound_conflict(report),
         PlanAnswer::Gates(report) => bound_gates(report),
         PlanAnswer::Applied(report) => {

@@ -110,9 +110,9 @@ fn alone(old: &PlanState, wanted: &NodeSpec, compare: bool, is_branch: bool) -> 
     match end {
         NodeEnd::Merged | NodeEnd::Passed | NodeEnd::Answered => carried(CarriedTo::Kept, CarryReason::Unchanged),
         NodeEnd::RanOnly => carried(CarriedTo::Ran, CarryReason::Unchanged),
-        NodeEnd::EndedEarly(EndedEarly::Stopped | EndedEarly::OtherFailed(_) | EndedEarly::Budget) => {
-            carried(CarriedTo::Resumed, CarryReason::Stopped)
-        }
+        NodeEnd::EndedEarly(
+            EndedEarly::Stopped | EndedEarly::OtherFailed(_) | EndedEarly::Budget | EndedEarly::Killed,
+        ) => carried(CarriedTo::Resumed, CarryReason::Stopped),
         NodeEnd::EndedEarly(EndedEarly::PassedFirst(_) | EndedEarly::Pruned(_)) => {
             carried(CarriedTo::Kept, CarryReason::Unchanged)
         }

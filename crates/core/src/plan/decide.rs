@@ -4,12 +4,16 @@
 use super::fact::{EndedEarly, NodeEnd, NotStarted, PlanCancel, PlanDecision, PlanOrder, PlanQuestion, RunPurpose};
 use super::finish;
 use super::outcome::plan_standing;
+use super::report::RunCutOff;
 use super::spec::{CONFLICTS_MAX, Join, NodeId, OnConflict, PlanSpec, Selection};
 use super::state::{NodeStage, NodeState, OpenPlanOrder, PlanEnds, PlanState};
 use super::touches;
 use crate::ids::OrderId;
 use crate::machine::Deciding;
 use crate::run::{DriverMode, INITIAL, Outcome};
+
+/// A run whose process is killed more often than this is not resumed before a person opens the plan again.
+const KILLS_MAX: u32 = 3;
 
 /// What comes next.
 #[derive(Debug)]
@@ -115,7 +119,7 @@ fn cancel_cause(state: &PlanState, open: &OpenPlanOrder) -> Option<PlanCancel> {
     let now = matches!(halt(state), Some(Halt::Cancel | Halt::Abort));
     match &open.order {
         // These end soon, and what they leave must be known.
-        PlanOrder::Tell { .. } | PlanOrder::Drop { .. } | PlanOrder::Apply { .. } => None,
+        PlanOrder::Tell { .. } | PlanOrder::Drop { .. } | PlanOrder::Apply { .. } | PlanOrder::RollBack { .. } => None,
         PlanOrder::Record { .. }
         | PlanOrder::Measure { .. }
         | PlanOrder::Merge { .. }
@@ -130,7 +134,9 @@ fn cancel_cause(state: &PlanState, open: &OpenPlanOrder) -> Option<PlanCancel> {
             (!asks).then_some(PlanCancel::Answered)
         }
         PlanOrder::Copy { node, .. } | PlanOrder::Run { node, .. } => match ends_because(state, state.node(node)?)? {
-            EndedEarly::Stopped | EndedEarly::Budget => Some(if now { PlanCancel::Abort } else { PlanCancel::Stop }),
+            EndedEarly::Stopped | EndedEarly::Budget | EndedEarly::Killed => {
+                Some(if now { PlanCancel::Abort } else { PlanCancel::Stop })
+            }
             EndedEarly::OtherFailed(_) => Some(PlanCancel::OtherFailed),
             EndedEarly::PassedFirst(_) => Some(PlanCancel::PassedFirst),
             EndedEarly::Pruned(_) => Some(PlanCancel::Pruned),
@@ -162,6 +168,9 @@ fn judge(state: &PlanState, node: &NodeState) -> Option<PlanDecision> {
     }
     if let Some(why) = &node.trouble {
         return Some(ended(node, NodeEnd::HostFailure { why: why.clone() }));
+    }
+    if let Some(cut_off) = &node.cut_off {
+        return Some(judge_cut_off(state, node, cut_off));
     }
     match node.stage {
         NodeStage::RunEnded => Some(judge_run(state, node)),
@@ -218,6 +227,18 @@ fn judge_run(state: &PlanState, node: &NodeState) -> PlanDecision {
     ended(node, end)
 }
 
+/// A run whose process was killed is resumed, a bounded number of times. One that could not be started is not.
+fn judge_cut_off(state: &PlanState, node: &NodeState, cut_off: &RunCutOff) -> PlanDecision {
+    if !cut_off.killed {
+        return ended(node, NodeEnd::HostFailure { why: cut_off.why.clone() });
+    }
+    match ends_because(state, node) {
+        Some(why) => ended(node, NodeEnd::EndedEarly(why)),
+        None if node.kills > KILLS_MAX => ended(node, NodeEnd::EndedEarly(EndedEarly::Killed)),
+        None => PlanDecision::Continues { node: node.id().clone() },
+    }
+}
+
 fn judge_conflict(state: &PlanState, node: &NodeState) -> PlanDecision {
     let marked = node.conflict.as_ref().is_some_and(|conflict| conflict.marked.is_some());
     let purpose = match node.spec.on_conflict {
@@ -266,6 +287,7 @@ impl From<EndedEarly> for NotStarted {
             EndedEarly::PassedFirst(node) | EndedEarly::Pruned(node) => Self::PassedFirst(node),
             EndedEarly::OtherFailed(node) => Self::OtherFailed(node),
             EndedEarly::Budget => Self::Budget,
+            EndedEarly::Killed => Self::Unable,
         }
     }
 }
@@ -338,6 +360,9 @@ pub(super) fn next(state: &PlanState, deciding: &Deciding) -> Option<PlanNext> {
     if let Some(halt) = halt(state) {
         return finish::halted(state, halt);
     }
+    if let Some(order) = tell(state) {
+        return Some(PlanNext::Order(order));
+    }
     if state.is_paused() {
         return None;
     }
@@ -351,6 +376,21 @@ pub(super) fn next(state: &PlanState, deciding: &Deciding) -> Option<PlanNext> {
         .or_else(|| merge(state, spec))
         .or_else(|| finish::drop_copy(state, spec))
         .or_else(|| finish::finish(state, spec, deciding))
+}
+
+/// A run that does not hold while the plan does, or the other way round, is told. Also one that was just starting when
+/// a person asked: nobody could tell it then.
+fn tell(state: &PlanState) -> Option<PlanOrder> {
+    let pause = state.is_paused();
+    let orders = || state.orders.iter().map(|(_, open)| open);
+    let is_told = |id: &NodeId| orders().any(|open| matches!(&open.order, PlanOrder::Tell { node, .. } if node == id));
+    orders().find_map(|open| match &open.order {
+        PlanOrder::Run { node, .. } if !open.is_cancelled() && !is_told(node) => {
+            let differs = state.node(node).is_some_and(|node| node.held != pause);
+            differs.then(|| PlanOrder::Tell { node: node.clone(), pause })
+        }
+        _ => None,
+    })
 }
 
 /// The next order for a node that has begun.

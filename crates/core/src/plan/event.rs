@@ -92,6 +92,13 @@ pub enum PlanRequest {
         /// Whether what depends on it may start.
         proceed: bool,
     },
+    /// Restore a checkpoint of the plan in the workspace. Only where no process drives the plan.
+    Rollback {
+        /// Which checkpoint.
+        to: String,
+        /// The name of the checkpoint of what is there just before.
+        undo: String,
+    },
 }
 
 impl PlanRequest {

@@ -177,6 +177,13 @@ pub enum PlanOrder {
     },
     /// Wait for a person. It ends when it is answered or cancelled.
     Ask(PlanQuestion),
+    /// A person's rollback: the workspace becomes a checkpoint of the plan. What is there now becomes one first.
+    RollBack {
+        /// Which checkpoint.
+        to: String,
+        /// The name of the checkpoint of what is there just before.
+        undo: String,
+    },
     /// Remove a copy. Also where there is none.
     Drop {
         /// Of which node.
@@ -283,6 +290,11 @@ pub enum PlanDecision {
         /// Which node.
         node: NodeId,
     },
+    /// The process of a run was killed: the run is resumed where it was.
+    Continues {
+        /// Which node.
+        node: NodeId,
+    },
     /// The result of a node is not used: it had a conflict, or what it depends on runs again. It waits for its start.
     Retries {
         /// Which node.
@@ -381,9 +393,12 @@ impl NodeEnd {
     #[must_use]
     pub fn is_failure(&self) -> bool {
         match self {
-            Self::Refused | Self::NotPassed | Self::Conflict | Self::FailedMergeGates | Self::HostFailure { .. } => {
-                true
-            }
+            Self::Refused
+            | Self::NotPassed
+            | Self::Conflict
+            | Self::FailedMergeGates
+            | Self::HostFailure { .. }
+            | Self::EndedEarly(EndedEarly::Killed) => true,
             Self::Merged
             | Self::Passed
             | Self::Answered
@@ -408,6 +423,8 @@ pub enum EndedEarly {
     OtherFailed(NodeId),
     /// The budget of the plan does not let it be resumed.
     Budget,
+    /// Something outside of the plan killed its process again and again.
+    Killed,
 }
 
 /// Why a node was never started.
@@ -452,6 +469,7 @@ impl PlanFact {
                     | PlanOrder::Merge { .. }
                     | PlanOrder::Apply { .. }
                     | PlanOrder::Hook { .. }
+                    | PlanOrder::RollBack { .. }
                     | PlanOrder::Drop { .. }
             ),
             Self::Part(_) | Self::OrderCancelled { .. } | Self::Decided(_) => false,
@@ -460,6 +478,8 @@ impl PlanFact {
                 PlanEvent::Answered { answer, .. } => matches!(
                     answer,
                     PlanAnswer::RunEnded(_)
+                        | PlanAnswer::RunCutOff(_)
+                        | PlanAnswer::RolledBack(_)
                         | PlanAnswer::Merged { .. }
                         | PlanAnswer::Applied(_)
                         | PlanAnswer::HookEnded { .. }
@@ -489,9 +509,12 @@ impl PlanOrder {
     #[must_use]
     pub fn limit_ms(&self) -> u64 {
         match self {
-            Self::Record { .. } | Self::Copy { .. } | Self::Merge { .. } | Self::Apply { .. } | Self::Drop { .. } => {
-                STORE_MS_MAX
-            }
+            Self::Record { .. }
+            | Self::Copy { .. }
+            | Self::Merge { .. }
+            | Self::Apply { .. }
+            | Self::RollBack { .. }
+            | Self::Drop { .. } => STORE_MS_MAX,
             Self::Tell { .. } => TELL_MS_MAX,
             Self::Measure { .. } => MEASURE_MS_MAX,
             Self::Hook { .. } => HOOK_MS_MAX,
@@ -515,6 +538,7 @@ impl PlanOrder {
             | Self::Gates { .. }
             | Self::Apply { .. }
             | Self::Hook { .. }
+            | Self::RollBack { .. }
             | Self::Ask(PlanQuestion::Pick) => None,
         }
     }

@@ -197,6 +197,11 @@ fn none_passed(state: &PlanState) -> Option<PlanNext> {
             &format!("no branch could work; the first: {why}"),
         );
     }
+    let is_killed = |node: &&NodeState| node.end() == Some(&NodeEnd::EndedEarly(EndedEarly::Killed));
+    if let Some(killed) = state.nodes.iter().find(is_killed) {
+        let text = format!("no branch passes, and branch {} was killed before it came to a result", killed.id());
+        return ends(PlanOutcome::Unable, PlanReasonCode::HostFailure, &text);
+    }
     if ends_with(|end| matches!(end, NodeEnd::NotStarted(NotStarted::Budget))) {
         return ends(PlanOutcome::NonePassed, PlanReasonCode::Budget, "no branch was started: there is no budget");
     }
@@ -345,7 +350,9 @@ pub(super) fn wind_up(state: &PlanState, spec: &PlanSpec, ends: &PlanEnds) -> Op
 fn may_be_resumed(node: &NodeState) -> bool {
     matches!(
         node.end(),
-        Some(NodeEnd::EndedEarly(EndedEarly::Stopped | EndedEarly::OtherFailed(_) | EndedEarly::Budget))
+        Some(NodeEnd::EndedEarly(
+            EndedEarly::Stopped | EndedEarly::OtherFailed(_) | EndedEarly::Budget | EndedEarly::Killed
+        ))
     )
 }
 

@@ -45,8 +45,8 @@ pub use fact::{
 };
 pub use outcome::{PlanEnding, PlanOutcome, PlanReason, PlanReasonCode, PlanStanding, plan_standing};
 pub use report::{
-    ApplyReport, ConflictReport, CopyReport, FailedGate, GatesReport, MeasureReport, PlanAnswer, ResultStrength,
-    RunDigest,
+    ApplyReport, ConflictReport, CopyReport, FailedGate, GatesReport, MeasureReport, PlanAnswer, PlanRolledBack,
+    ResultStrength, RunCutOff, RunDigest,
 };
 pub use spec::{
     BRANCHES_MAX, CONFLICTS_MAX, HOOK_BYTES_MAX, HOOKS_MAX, Join, LoopWork, METRIC_BYTES_MAX, Metric, MetricSource,
@@ -55,6 +55,6 @@ pub use spec::{
 };
 pub use state::{
     Applying, BranchProgress, EndedHook, NodeStage, NodeState, OpenPlanOrder, OrphanCopy, PersonAnswer, PlanChoice,
-    PlanEnds, PlanMoney, PlanOrders, PlanRequests, PlanState,
+    PlanEnds, PlanMoney, PlanOrders, PlanRequests, PlanRollback, PlanState,
 };
 pub use step::Plan;

@@ -22,6 +22,8 @@ pub enum PlanAnswer {
     Copied(CopyReport),
     /// Of `run`: the run has an end. Also where it was stopped.
     RunEnded(Box<RunDigest>),
+    /// Of `run`: its process has ended, and the run has no end.
+    RunCutOff(RunCutOff),
     /// Of `measure`.
     Measured(MeasureReport),
     /// Of `merge`.
@@ -35,6 +37,8 @@ pub enum PlanAnswer {
     Gates(GatesReport),
     /// Of `apply`.
     Applied(ApplyReport),
+    /// Of `roll_back`.
+    RolledBack(PlanRolledBack),
     /// Of `hook`.
     HookEnded {
         /// How it ended.
@@ -61,6 +65,44 @@ pub enum PlanAnswer {
         /// Why, for people.
         why: String,
     },
+}
+
+/// The process of a run has ended, and the run has no end: it was never made, or its journal stops there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCutOff {
+    /// The run, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// What it has cost in all, in millionths of a dollar; none where an agent was at work, so that it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// A signal killed the process, and the plan did not send it. The run can be resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub killed: bool,
+    /// Why, for people.
+    pub why: String,
+}
+
+/// The workspace has a checkpoint of the plan again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRolledBack {
+    /// Which checkpoint.
+    pub to: String,
+    /// The checkpoint of what was there before.
+    pub undo: String,
+    /// The hash of the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+    /// How many names were written.
+    pub written: u64,
+    /// How many names were removed.
+    pub removed: u64,
+    /// Where files were moved that were in the way or were changed meanwhile, a bounded number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aside: Vec<String>,
+    /// What else a person should read, a bounded number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// A copy of a tree.

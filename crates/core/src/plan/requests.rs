@@ -4,6 +4,7 @@ use super::fact::NodeEnd;
 use super::spec::NodeId;
 use super::state::{NodeStage, NodeState, PlanState};
 use crate::refusal::Refusal;
+use crate::run::DriverMode;
 
 impl PlanState {
     /// Whether a request makes sense now.
@@ -14,6 +15,10 @@ impl PlanState {
         match request {
             PlanRequest::Pick { node } => self.check_pick(node),
             PlanRequest::Answer { node, .. } => self.check_answer(node),
+            PlanRequest::Rollback { .. } if self.driver == DriverMode::Driving && self.over.is_none() => {
+                Err(Refusal::new("the plan is at work", "cancel it first"))
+            }
+            PlanRequest::Rollback { .. } => Ok(()),
             PlanRequest::Stop | PlanRequest::Abort | PlanRequest::Pause | PlanRequest::Resume | PlanRequest::Cancel => {
                 match self.over.as_ref().filter(|_| !self.resumable()) {
                     Some(over) => {

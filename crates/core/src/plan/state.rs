@@ -3,7 +3,9 @@ use std::sync::Arc;
 
 use super::fact::{ChosenBy, HookWhen, NodeEnd, PlanCancel, PlanOrder, RunPurpose};
 use super::outcome::{PlanEnding, PlanOutcome, PlanReason, PlanStanding, plan_standing};
-use super::report::{ApplyReport, ConflictReport, CopyReport, GatesReport, MeasureReport, RunDigest};
+use super::report::{
+    ApplyReport, ConflictReport, CopyReport, GatesReport, MeasureReport, PlanRolledBack, RunCutOff, RunDigest,
+};
 use super::spec::{NodeId, NodeSpec, PlanSpec};
 use crate::ended::Ended;
 use crate::ids::{OrderId, RunId};
@@ -60,6 +62,8 @@ pub struct PlanState {
     pub chosen: Option<PlanChoice>,
     /// What became of the result in the workspace.
     pub applying: Applying,
+    /// The newest rollback of the workspace that a person asked for.
+    pub rollback: Option<PlanRollback>,
     /// The node that failed first.
     pub first_failed: Option<NodeId>,
     /// How it will end, once that is decided.
@@ -134,6 +138,21 @@ pub struct Applying {
     pub gates: Option<Arc<GatesReport>>,
 }
 
+/// A rollback of the workspace to a checkpoint of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanRollback {
+    /// To which checkpoint.
+    pub to: String,
+    /// The checkpoint of what was there before.
+    pub undo: String,
+    /// By which command.
+    pub by: String,
+    /// When it was asked for.
+    pub at: At,
+    /// What came of it; none while it is under way.
+    pub end: Option<Result<PlanRolledBack, String>>,
+}
+
 /// A hook that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedHook {
@@ -170,6 +189,12 @@ pub struct NodeState {
     pub run: Option<RunId>,
     /// That run is, or may be, there and not at its end: it is resumed.
     pub resume: bool,
+    /// That run holds, as the plan does: it was told so.
+    pub held: bool,
+    /// The process of that run has ended and the run has no end; what that means is not decided yet.
+    pub cut_off: Option<Arc<RunCutOff>>,
+    /// How often its process was killed since a person opened the plan.
+    pub kills: u32,
     /// How that run ended.
     pub result: Option<Arc<RunDigest>>,
     /// How good its states are while it runs.
@@ -268,6 +293,9 @@ impl NodeState {
             copies: Vec::new(),
             run: None,
             resume: false,
+            held: false,
+            cut_off: None,
+            kills: 0,
             result: None,
             progress: None,
             measure: None,

@@ -128,18 +128,16 @@ impl PlanTurn<'_> {
                 self.drop_orders();
             }
             PlanEvent::Requested { request, by } => {
-                let pause = match request {
-                    PlanRequest::Pause => Some(true),
-                    PlanRequest::Resume => Some(false),
-                    PlanRequest::Stop
-                    | PlanRequest::Abort
-                    | PlanRequest::Cancel
-                    | PlanRequest::Pick { .. }
-                    | PlanRequest::Answer { .. } => None,
+                let rollback = if let PlanRequest::Rollback { to, undo } = &request {
+                    Some(PlanOrder::RollBack { to: to.clone(), undo: undo.clone() })
+                } else {
+                    None
                 };
                 self.push(happened(PlanEvent::Requested { request, by }));
-                if let Some(pause) = pause.filter(|_| self.after.driver == DriverMode::Driving) {
-                    self.tell_runs(pause);
+                // Only while no other order may change the workspace.
+                let alone = self.after.driver == DriverMode::OneRequest && self.after.orders.is_empty();
+                if let Some(order) = rollback.filter(|_| alone) {
+                    self.order(order);
                 }
             }
             PlanEvent::DeadlinePassed => {
@@ -157,19 +155,6 @@ impl PlanTurn<'_> {
         };
         let open: Vec<PlanFact> = self.after.orders.iter().map(dropped).collect();
         open.into_iter().for_each(|fact| self.push(fact));
-    }
-
-    /// Every run that is at work holds, or continues, as the plan does.
-    fn tell_runs(&mut self, hold: bool) {
-        let orders = || self.after.orders.iter().map(|(_, open)| &open.order);
-        let is_told =
-            |id| orders().any(|order| matches!(order, PlanOrder::Tell { node, pause } if node == id && *pause == hold));
-        let runs = orders().filter_map(|order| if let PlanOrder::Run { node, .. } = order { Some(node) } else { None });
-        let told: Vec<PlanOrder> = runs
-            .filter(|node| !is_told(*node))
-            .map(|node| PlanOrder::Tell { node: node.clone(), pause: hold })
-            .collect();
-        told.into_iter().for_each(|order| self.order(order));
     }
 
     fn end_overdue(&mut self) {
@@ -239,7 +224,7 @@ fn dropped(order: &PlanOrder) -> DroppedPlanOrder {
     match order {
         PlanOrder::Run { .. } => DroppedPlanOrder::ResumeRun,
         // A command of the user is never run twice.
-        PlanOrder::Hook { .. } | PlanOrder::Tell { .. } => DroppedPlanOrder::Forget,
+        PlanOrder::Hook { .. } | PlanOrder::Tell { .. } | PlanOrder::RollBack { .. } => DroppedPlanOrder::Forget,
         PlanOrder::Record { .. }
         | PlanOrder::Copy { .. }
         | PlanOrder::Measure { .. }

@@ -64,6 +64,7 @@ impl PlanState {
                 EndedEarly::PassedFirst(other) => format!("ended: branch {other} passed first"),
                 EndedEarly::Pruned(other) => format!("ended: worse than branch {other}, and than the start"),
                 EndedEarly::OtherFailed(other) => format!("stopped, because {other} failed; it can be resumed"),
+                EndedEarly::Killed => "its process was killed again and again; it can be resumed".to_owned(),
                 EndedEarly::Budget => "not resumed: the budget of the plan is used up".to_owned(),
             },
             NodeEnd::NotStarted(why) => format!("not started: {}", self.not_started_words(why)),

@@ -181,6 +181,71 @@ fn a_run_whose_end_is_not_known_is_resumed_after_a_crash() {
 }
 
 #[test]
+fn a_run_whose_process_is_killed_is_resumed_with_its_share_and_given_up_after_some_kills() {
+    // req: D-16 partly: the machine
+    let spec = PlanSpec { budget_micros: Some(90), ..best(1, Selection::default()) };
+    let story = PlanStory::new(spec.clone()).play("opened\nrecorded\ncopied 1\nkilled 1\npasses 1 cost=30");
+    let begin = "1 may cost 90\ncopy 1.1 of t0\nrun 1.1 with 90\n1 continues\nrun again 1.1 with 90\nmeasure 1\n";
+    assert!(story.told.contains(begin), "{}", story.told);
+    assert_eq!((story.state.money.spent_micros, story.state.money.reserved_micros), (30, 0));
+    let again = "opened\nrecorded\ncopied 1\nkilled 1\nkilled 1\nkilled 1\n";
+    let given_up = PlanStory::new(spec.clone()).play(&format!("{again}killed 1 cost=40"));
+    let end = "1: its process was killed again and again; it can be resumed\n\
+               ranking: 1 (by )\n\
+               END unable (3): no branch passes, and branch 1 was killed before it came to a result\n";
+    assert!(given_up.told.ends_with(end), "{}", given_up.told);
+    assert_eq!(given_up.state.money.spent_micros, 40, "what its journal says");
+    let unknown = PlanStory::new(spec).play(&format!("{again}killed 1\nreopened"));
+    assert_eq!(unknown.state.money.spent_micros, 90, "an agent was at work: the worst case");
+    assert!(unknown.told.contains("1 Resumed: its run was stopped\n"), "{}", unknown.told);
+    assert!(!unknown.told.contains("drop"), "its copy stays: {}", unknown.told);
+}
+
+#[test]
+fn a_killed_run_of_a_plan_that_is_stopped_is_not_resumed() {
+    let story = PlanStory::new(best(1, Selection::default())).play("opened\nrecorded\ncopied 1\nstop\nkilled 1");
+    assert!(story.told.contains("1: stopped; it can be resumed\n"), "{}", story.told);
+    assert!(!story.told.contains("continues"), "{}", story.told);
+}
+
+#[test]
+fn a_start_that_was_refused_costs_nothing() {
+    let spec = PlanSpec { budget_micros: Some(90), parallel: 1, ..best(2, Selection::default()) };
+    let story = PlanStory::new(spec).play("opened\nrecorded\ncopied 1\nrefused 1");
+    assert!(story.told.contains("1: could not work: no space left\n2 may cost 90\n"), "{}", story.told);
+    assert_eq!(story.state.money.spent_micros, 0);
+}
+
+#[test]
+fn every_run_is_told_of_a_pause_and_again_where_it_could_not_be_told() {
+    let story = PlanStory::new(best(2, Selection::default()))
+        .play("opened\nrecorded\ncopied 1\npause\ncopied 2\nresume\ntold 1\ntold 1\npause\nfailed-tell 1");
+    let told = "run 1.1\ntell 1 pause=true\nrun 2.1\ntell 1 pause=false\ntell 1 pause=true\ntell 2 pause=true\n\
+                tell 1 pause=true\n";
+    assert!(story.told.ends_with(told), "{}", story.told);
+}
+
+#[test]
+fn a_rollback_is_an_order_with_an_answer_and_changes_no_end() {
+    let one = "opened\nrecorded\ncopied 1\npasses 1\nmeasured 1\napplied\ngates-pass\n";
+    let script = format!("{one}opened-for-request\nrollback initial\nrolled-back");
+    let story = PlanStory::new(best(1, Selection::default())).play(&script);
+    assert!(
+        story.told.ends_with("is applied: 3 files changed\nroll back to initial, undo is undo-1\n"),
+        "{}",
+        story.told
+    );
+    assert_eq!(story.state.over.as_ref().map(|over| over.outcome), Some(PlanOutcome::Applied));
+    let rollback = story.state.rollback.unwrap();
+    assert_eq!((rollback.to.as_str(), rollback.by.as_str()), ("initial", "a person"));
+    assert_eq!(rollback.end.unwrap().unwrap().written, 2);
+    let driven = PlanStory::new(best(1, Selection::default())).play("opened\nrecorded\nrollback initial");
+    assert!(!driven.told.contains("roll back"), "not while it is at work: {}", driven.told);
+    let request = PlanRequest::Rollback { to: "initial".to_owned(), undo: "undo-1".to_owned() };
+    assert_eq!(driven.state.check_request(&request).unwrap_err().why, "the plan is at work");
+}
+
+#[test]
 fn a_pick_of_a_branch_that_did_not_pass_leaves_the_question_open() {
     let selection = Selection { manual: true, ..Selection::default() };
     let script = format!("{BEGIN_TWO}passes 1\nfails 2\nmeasured 1\npick 2");

@@ -9,7 +9,7 @@ use loop_core::plan::*;
 use loop_core::run::Outcome;
 use loop_core::time::At;
 
-use crate::plan_world::{conflict, digest, gates};
+use crate::plan_world::{conflict, cut_off, digest, gates};
 
 pub(crate) struct PlanStory {
     pub(crate) state: PlanState,
@@ -66,6 +66,7 @@ impl PlanStory {
                 format!("{node} may cost {share}")
             }
             PlanFact::Decided(PlanDecision::Chosen { node, by }) => format!("chosen: {node} by {by:?}"),
+            PlanFact::Decided(PlanDecision::Continues { node }) => format!("{node} continues"),
             PlanFact::Decided(PlanDecision::Retries { node, purpose }) => format!("{node} waits again: {purpose:?}"),
             PlanFact::Decided(PlanDecision::CarriedOver(over)) => {
                 let one = |one: &Carried| format!("{} {:?}: {}", one.node, one.then, one.why.words());
@@ -156,6 +157,7 @@ impl<'a> StoryWords<'a> {
             |text: &str, proceed: bool| PlanRequest::Answer { node: self.named(), text: text.to_owned(), proceed };
         let request = match self.verb {
             "opened" => return Some(PlanEvent::Opened),
+            "opened-for-request" => return Some(PlanEvent::OpenedForRequest { by: "loop rollback".to_owned() }),
             "reopened" => return Some(reopened("loop resume", false, None)),
             "pick-later" => return Some(reopened("loop pick", true, Some(PlanRequest::Pick { node: self.named() }))),
             "answer-later" => return Some(reopened("loop answer", true, Some(answer("later", true)))),
@@ -165,6 +167,7 @@ impl<'a> StoryWords<'a> {
             "pause" => PlanRequest::Pause,
             "resume" => PlanRequest::Resume,
             "pick" => PlanRequest::Pick { node: self.named() },
+            "rollback" => PlanRequest::Rollback { to: self.named().to_string(), undo: "undo-1".to_owned() },
             "says" => answer("yes", true),
             "refuses" => answer("no", false),
             _ => return None,
@@ -189,6 +192,15 @@ impl<'a> StoryWords<'a> {
             "fails" => ("run", run(Outcome::Exhausted)),
             "stopped" => ("run", run(Outcome::Stopped)),
             "cannot" => ("run", PlanAnswer::Failed { why: "no space left".to_owned() }),
+            "killed" => ("run", PlanAnswer::RunCutOff(cut_off(true, self.value("cost")))),
+            "refused" => ("run", PlanAnswer::RunCutOff(RunCutOff { run: None, ..cut_off(false, Some(0)) })),
+            "failed-tell" => ("tell", PlanAnswer::Failed { why: "nobody answers".to_owned() }),
+            "told" => ("tell", PlanAnswer::Done),
+            "rolled-back" => {
+                let (to, undo) = ("initial".to_owned(), "undo-1".to_owned());
+                let report = PlanRolledBack { to, undo, written: 2, removed: 1, ..PlanRolledBack::default() };
+                ("roll back", PlanAnswer::RolledBack(report))
+            }
             "measured" => {
                 let changed = Changes { files: 1, insertions: self.value("lines").unwrap_or(1), deletions: 0 };
                 let metric_micros = self.value("metric").map(|number| number as i64 * 1_000_000);
@@ -238,6 +250,7 @@ fn order_words(order: &PlanOrder) -> String {
         }
         PlanOrder::Ask(PlanQuestion::Pick) => "ask which branch".to_owned(),
         PlanOrder::Ask(PlanQuestion::Node(node)) => format!("ask {node}"),
+        PlanOrder::RollBack { to, undo } => format!("roll back to {to}, undo is {undo}"),
         PlanOrder::Drop { node, attempt } => format!("drop {node}.{attempt}"),
     }
 }

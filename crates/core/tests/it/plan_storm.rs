@@ -148,6 +148,9 @@ impl PlanStorm {
         for _ in 0..STEPS_MAX {
             if Plan::is_at_rest(&self.state) {
                 self.rest()?;
+                if self.seed.one_in(6) {
+                    self.rolled_back_at_rest()?;
+                }
                 if reopenings == 3 || !self.state.resumable() || self.seed.one_in(3) {
                     return self.cancelled_at_rest();
                 }
@@ -203,13 +206,14 @@ impl PlanStorm {
     fn request(&mut self) -> PlanEvent {
         let nodes = &self.world.spec.as_ref().unwrap().nodes;
         let node = nodes[self.seed.below(nodes.len() as u64) as usize].id.clone();
-        let request = match self.seed.below(12) {
+        let request = match self.seed.below(13) {
             0 => PlanRequest::Stop,
             1 => PlanRequest::Abort,
             2 if self.seed.one_in(3) => PlanRequest::Cancel,
             3..=5 => PlanRequest::Pause,
             6..=8 => PlanRequest::Resume,
             9 => PlanRequest::Pick { node },
+            12 => PlanRequest::Rollback { to: "initial".to_owned(), undo: "undo-1".to_owned() },
             _ => PlanRequest::Answer { node, text: "yes".to_owned(), proceed: !self.seed.one_in(4) },
         };
         PlanEvent::Requested { request, by: "a person".to_owned() }
@@ -271,6 +275,23 @@ impl PlanStorm {
             return Err(format!("cancelled, and it is {over:?}"));
         }
         self.rest()
+    }
+
+    /// A person rolls the workspace back: how the plan ended does not change.
+    fn rolled_back_at_rest(&mut self) -> Result<(), String> {
+        let before = self.state.over.clone();
+        self.take(PlanEvent::OpenedForRequest { by: "loop rollback".to_owned() }, false)?;
+        let request = PlanRequest::Rollback { to: "initial".to_owned(), undo: "undo-1".to_owned() };
+        self.take(PlanEvent::Requested { request, by: "loop rollback".to_owned() }, false)?;
+        while let Some(order) = self.world.open.keys().next().copied() {
+            let answer = self.world.answer(order, &mut self.seed);
+            self.take(PlanEvent::Answered { order, answer }, false)?;
+        }
+        let ended = self.state.rollback.as_ref().is_some_and(|rollback| rollback.end.is_some());
+        if !ended || self.state.over != before || !Plan::is_at_rest(&self.state) {
+            return Err(format!("rolled back, and it is {:?} {:?}", self.state.rollback, self.state.over));
+        }
+        Ok(())
     }
 
     /// Step, write, sync if due, apply, begin: the driver in small.

@@ -143,6 +143,11 @@ impl PlanWorld {
             | PlanOrder::Gates { .. }
             | PlanOrder::Hook { .. }
             | PlanOrder::Ask(_) => {}
+            PlanOrder::RollBack { .. } => {
+                if !self.open.is_empty() {
+                    return Err(format!("a rollback beside other work: {:?}", self.open));
+                }
+            }
         }
         self.open.insert(id, order.clone());
         let works = |open: &&PlanOrder| matches!(open, PlanOrder::Run { .. } | PlanOrder::Copy { .. });
@@ -277,6 +282,11 @@ impl PlanWorld {
         match &order {
             PlanOrder::Run { node, attempt, .. } => self.run_answer(node, *attempt, ending, seed),
             PlanOrder::Drop { .. } | PlanOrder::Tell { .. } => PlanAnswer::Done,
+            PlanOrder::RollBack { to, undo } => PlanAnswer::RolledBack(PlanRolledBack {
+                to: to.clone(),
+                undo: undo.clone(),
+                ..PlanRolledBack::default()
+            }),
             PlanOrder::Apply { base, tree, .. } => self.apply_answer(base, tree, seed),
             _ if at_once => PlanAnswer::Cancelled,
             PlanOrder::Record { .. } => {
@@ -337,8 +347,17 @@ impl PlanWorld {
         if let Some(digest) = &run.ended {
             return PlanAnswer::RunEnded(Box::new(digest.clone()));
         }
+        if run.cost == 0 && seed.one_in(20) {
+            // Refused, or killed, before there was a run.
+            return PlanAnswer::RunCutOff(RunCutOff { run: None, ..cut_off(seed.one_in(2), Some(0)) });
+        }
         let left = run.limit.unwrap_or(1000).saturating_sub(run.cost);
         run.cost += seed.below(left + 1);
+        if seed.one_in(10) {
+            // Its process is gone, and its journal has no end. Where an agent was at work, its cost is not known.
+            let cost = seed.one_in(2).then_some(run.cost);
+            return PlanAnswer::RunCutOff(cut_off(!seed.one_in(4), cost));
+        }
         let outcome = match seed.below(8) {
             _ if ending && seed.one_in(2) => Outcome::Stopped,
             0 => Outcome::Exhausted,
@@ -389,6 +408,11 @@ pub(crate) fn gates(pass: bool, nodes: &[NodeId]) -> GatesReport {
     // Without any gate nothing fails.
     let pass = first.is_empty();
     GatesReport { passed: 1, not_passed: u32::from(!pass), first }
+}
+
+/// A run whose process has ended before it did.
+pub(crate) fn cut_off(killed: bool, cost_micros: Option<u64>) -> RunCutOff {
+    RunCutOff { run: RunId::parse("r1").ok(), cost_micros, killed, why: "no space left".to_owned() }
 }
 
 /// A run that ended so, and cost this.

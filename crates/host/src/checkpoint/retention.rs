@@ -139,6 +139,10 @@ pub fn collect(home: &Home, limit: Limit, now_ms: u64, dry_run: bool) -> io::Res
                 }
                 continue;
             };
+            // A plan that is not at its end merges, compares and applies them.
+            if listed.row.as_ref().is_ok_and(|row| index::open_plan_of(home, row).is_some()) {
+                continue;
+            }
             let Some((until, state)) = over(listed, limit) else { continue };
             for (class, names) in by_class(&names, &state) {
                 if until.of_class(class).is_some_and(|until| now_ms > until) {

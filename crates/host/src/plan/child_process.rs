@@ -3,8 +3,9 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use loop_core::ids::ProcessId;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
@@ -28,6 +29,8 @@ pub(super) struct ChildProcess {
     process: ProcessId,
     /// Whether it was asked to stop after the work under way.
     asked: bool,
+    /// How it ended.
+    status: Option<ExitStatus>,
 }
 
 impl ChildProcess {
@@ -54,7 +57,7 @@ impl ChildProcess {
         if let Some(stdout) = &stdout {
             rustix::io::ioctl_fionbio(stdout, true)?;
         }
-        Ok(Self { child, handle, stdout, received: Vec::new(), line: None, process, asked: false })
+        Ok(Self { child, handle, stdout, received: Vec::new(), line: None, process, asked: false, status: None })
     }
 
     pub(super) fn process(&self) -> ProcessId {
@@ -66,6 +69,11 @@ impl ChildProcess {
         self.line.as_ref()
     }
 
+    /// Whether a signal ended it.
+    pub(super) fn was_killed(&self) -> bool {
+        self.status.is_some_and(|status| status.signal().is_some())
+    }
+
     /// What wakes the driver.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.stdout.iter().map(AsFd::as_fd).chain([self.handle.as_fd()])
@@ -74,9 +82,9 @@ impl ChildProcess {
     /// Reads what came. Whether it has ended.
     pub(super) fn poll(&mut self) -> bool {
         // Looked at first: what it wrote before its end is read after that.
-        let ended = self.child.try_wait().is_ok_and(|status| status.is_some());
+        self.status = self.child.try_wait().ok().flatten();
         self.read();
-        ended
+        self.status.is_some()
     }
 
     fn read(&mut self) {

@@ -11,7 +11,7 @@ use loop_core::control::{Ask, Call};
 use loop_core::ids::{OrderId, RunId};
 use loop_core::plan::{
     FailedGate, GatesPlace, GatesReport, HookWhen, MeasureReport, MetricSource, NodeId, NodeState, OnConflict, Plan,
-    PlanAnswer, PlanEvent, PlanNotice, PlanOrder, PlanState, RunPurpose,
+    PlanAnswer, PlanEvent, PlanNotice, PlanOrder, PlanState, RunCutOff, RunPurpose,
 };
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::rank::Rank;
@@ -25,7 +25,7 @@ use super::child::{ChildLine, ChildWork, CommandRequest, GateSaidAgain, GatesOfN
 use super::child_process::ChildProcess;
 use super::folder::PlanProcesses;
 use super::resolve::{self, GatesOf};
-use super::result::result_of;
+use super::result::{known_cost, result_of};
 use super::trees::PlanTrees;
 use super::worker::{MarkJob, PlanWorker, TreeJob};
 use crate::checkpoint::CheckpointContext;
@@ -40,6 +40,8 @@ use crate::run_folder::RunFolder;
 
 /// How often the journals of runs are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often a run that does not listen yet is asked.
+const ASK_EVERY: Duration = Duration::from_millis(50);
 /// A process that was asked to end at once and has not is killed after this.
 const END_WITHIN: Duration = Duration::from_secs(60);
 /// So many gates that fail are named.
@@ -63,6 +65,10 @@ pub(super) struct PlanExecutor {
     copied: BTreeMap<String, String>,
     /// Questions to a person: they end when they are cancelled.
     questions: Vec<OrderId>,
+    /// Runs that are to hold or to go on, and have not said that they do.
+    tells: Vec<OpenTell>,
+    /// Copies that this process made: they are mounted.
+    made: BTreeSet<String>,
     /// Events for the next poll.
     ready: Vec<PlanEvent>,
     processes: PlanProcesses,
@@ -106,9 +112,34 @@ struct OpenRun {
     log: PathBuf,
 }
 
+/// A run that is to hold or to go on.
+#[derive(Debug)]
+struct OpenTell {
+    id: OrderId,
+    node: NodeId,
+    pause: bool,
+    /// It is asked now.
+    asking: bool,
+    /// When it is asked.
+    at: Instant,
+}
+
+/// The process of a run that is started when its copy is there.
+#[derive(Debug)]
+struct RunProcess {
+    work: ChildWork,
+    /// The name of its log.
+    log: String,
+    open: OpenRun,
+}
+
 /// What follows a job of the worker.
 #[derive(Debug)]
 enum ThenProcess {
+    /// The process of a run, in a copy that an earlier process made.
+    Run(Box<RunProcess>),
+    /// The copy that this process makes.
+    Copied { copy: String },
     /// The command of a metric in this copy.
     Metric { copy: PathBuf, command: String },
     /// Gates in the copy that is made now.
@@ -131,6 +162,8 @@ impl PlanExecutor {
             then: Vec::new(),
             copied: BTreeMap::new(),
             questions: Vec::new(),
+            tells: Vec::new(),
+            made: BTreeSet::new(),
             ready: Vec::new(),
             processes: PlanProcesses::default(),
             answers: Vec::new(),
@@ -179,7 +212,7 @@ impl PlanExecutor {
         Ok(PlanEvent::Noticed(started))
     }
 
-    fn run(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> io::Result<PlanEvent> {
+    fn run(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> io::Result<Option<PlanEvent>> {
         let PlanOrder::Run { node, attempt, purpose, resume, run, limit_micros, gates } = order else {
             return Err(io::Error::other("a bug of loop: this is not an order for a run"));
         };
@@ -198,25 +231,22 @@ impl PlanExecutor {
         let log_path = self.log(&log);
         let open = |run: Option<RunId>| {
             let (of, log) = (of.clone(), log_path.clone());
-            OpenWork::Run(Box::new(OpenRun { of, id: run, follows: None, first: None, best: None, iterations: 0, log }))
+            OpenRun { of, id: run, follows: None, first: None, best: None, iterations: 0, log }
         };
+        let copy = copy_name(node, *attempt);
         if let Some(run) = known {
             let folder = RunFolder { path: self.home.runs().join(run.as_str()), id: run.clone() };
             let there = journal::read(&folder.path).map(|reading| reading.fold());
             if let Some(ended) = there.ok().filter(|there| !there.resumable())
                 && let Some(digest) = self.digest(&ended)
             {
-                return Ok(answered(id, PlanAnswer::RunEnded(Box::new(digest))));
+                return Ok(Some(answered(id, PlanAnswer::RunEnded(Box::new(digest)))));
             }
             let change = |micros: &u64| Change::new(keys::max_cost().name, dollars(*micros));
             let changes = limit_micros.iter().map(change).collect();
             let request = ResumeRequest { changes, inject: None, by: format!("plan {}", self.plan.id) };
             let (work, open) = (ChildWork::Resume { run: run.clone(), request }, open(Some(run)));
-            return self.start(id, work, &log, open);
-        }
-        let copy = self.copy_path(&copy_name(node, *attempt));
-        if !copy.is_dir() {
-            return Err(io::Error::other(format!("the copy of {node} is gone")));
+            return self.start_in(id, &copy, RunProcess { work, log, open });
         }
         fill_answers(&mut request, state);
         if *purpose == RunPurpose::Resolve {
@@ -225,7 +255,7 @@ impl PlanExecutor {
             let others = self.gates_of(gates, state)?;
             request = resolve::request(request, node.as_str(), &others, &self.conflicts(), &marked)?;
         }
-        request.workspace = Some(copy);
+        request.workspace = Some(self.copy_path(&copy));
         if let Some(plan) = &mut request.plan {
             plan.of = of.clone();
         }
@@ -234,7 +264,38 @@ impl PlanExecutor {
             request.given.push(Given { key: keys::max_cost(), value: dollars(micros), origin });
         }
         let (work, open) = (ChildWork::Start(Box::new(request)), open(None));
-        self.start(id, work, &log, open)
+        self.start_in(id, &copy, RunProcess { work, log, open })
+    }
+
+    /// Starts the process of a run in its copy. One that an earlier process made is looked at first: no agent works in a
+    /// folder that is not mounted.
+    fn start_in(&mut self, id: OrderId, copy: &str, process: RunProcess) -> io::Result<Option<PlanEvent>> {
+        if self.made.contains(copy) && self.copy_path(copy).is_dir() {
+            let RunProcess { work, log, open } = process;
+            return self.start(id, work, &log, OpenWork::Run(Box::new(open))).map(Some);
+        }
+        self.then.push((id, ThenProcess::Run(Box::new(process))));
+        self.worker.begin(id, TreeJob::Ready { copy: copy.to_owned() }, Vec::new());
+        Ok(None)
+    }
+
+    /// The answer to an order for a run that has no end: what it has cost is read from its journal.
+    fn cut_off(&self, of: &PlanRef, run: Option<RunId>, killed: bool, why: &str) -> PlanAnswer {
+        let run = run.or_else(|| super::folder::run_of(&self.home, of));
+        let cost_micros = run.as_ref().map_or(Some(0), |run| {
+            journal::read(&self.home.runs().join(run.as_str())).ok().and_then(|reading| known_cost(&reading.fold()))
+        });
+        PlanAnswer::RunCutOff(RunCutOff { run, cost_micros, killed, why: text::one_line(why.trim(), 1000) })
+    }
+
+    /// A run that could not be started.
+    fn not_run(&self, order: &PlanOrder, why: &str) -> PlanAnswer {
+        let PlanOrder::Run { node, attempt, run, .. } = order else {
+            return PlanAnswer::Failed { why: text::one_line(why, 1000) };
+        };
+        let of =
+            PlanRef { plan: self.plan.id.clone(), node: node.to_string(), attempt: *attempt, workspace: String::new() };
+        self.cut_off(&of, run.clone(), false, why)
     }
 
     /// Why a run does not count: something changed its copy before its own protections began, such as the agent of another
@@ -343,23 +404,6 @@ impl PlanExecutor {
         self.command(id, command, OpenWork::Hook)
     }
 
-    fn tell(&self, node: &NodeId, pause: bool, id: OrderId) -> io::Result<()> {
-        let of_node = |child: &&OpenChild| matches!(&child.work, OpenWork::Run(run) if run.of.node == node.as_str());
-        let run = self.children.iter().find(of_node).and_then(|child| match &child.work {
-            OpenWork::Run(run) => run.id.clone(),
-            OpenWork::Metric(_) | OpenWork::Gates(_) | OpenWork::Hook => None,
-        });
-        let Some(run) = run else {
-            return Err(io::Error::other(format!("the run of {node} has not begun")));
-        };
-        let folder = RunFolder { path: self.home.runs().join(run.as_str()), id: run };
-        let call = Call { ask: if pause { Ask::Pause } else { Ask::Resume }, by: format!("plan {}", self.plan.id) };
-        self.worker.beside(id, move || match control::call(&folder.socket(), &call) {
-            Ok(_) => PlanAnswer::Done,
-            Err(error) => PlanAnswer::Failed { why: error.to_string() },
-        })
-    }
-
     /// Begins an order; its start, or its answer where it is done already.
     fn carry_out(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> io::Result<Option<PlanEvent>> {
         let job = match order {
@@ -367,10 +411,15 @@ impl PlanExecutor {
             PlanOrder::Copy { node, attempt, tree } => {
                 let copy = copy_name(node, *attempt);
                 self.copied.insert(copy.clone(), tree.clone());
+                self.then.push((id, ThenProcess::Copied { copy: copy.clone() }));
                 TreeJob::Copy { copy, tree: tree.clone() }
             }
-            PlanOrder::Run { .. } => return self.run(id, order, state).map(Some),
-            PlanOrder::Tell { node, pause } => return self.tell(node, *pause, id).map(|()| None),
+            PlanOrder::Run { .. } => return self.run(id, order, state),
+            PlanOrder::Tell { node, pause } => {
+                let (node, at) = (node.clone(), Instant::now());
+                self.tells.push(OpenTell { id, node, pause: *pause, asking: false, at });
+                return Ok(None);
+            }
             PlanOrder::Measure { node, attempt, base, tree } => {
                 let metric = state.spec.as_ref().and_then(|spec| spec.selection()).and_then(|one| one.metric.as_ref());
                 let copy = self.copy_path(&copy_name(node, *attempt));
@@ -402,6 +451,7 @@ impl PlanExecutor {
                 self.questions.push(id);
                 return Ok(None);
             }
+            PlanOrder::RollBack { to, undo } => TreeJob::RollBack { to: to.clone(), undo: undo.clone() },
             PlanOrder::Drop { node, attempt } => TreeJob::Drop { copy: copy_name(node, *attempt) },
         };
         self.worker.begin(id, job, self.owners());
@@ -428,6 +478,21 @@ impl PlanExecutor {
             }
             (ThenProcess::Gates { copy, request }, PlanAnswer::Copied(_)) => {
                 self.start(id, ChildWork::Gates(request), "gates", OpenWork::Gates(Some(copy)))
+            }
+            (ThenProcess::Run(process), PlanAnswer::Done) => {
+                let RunProcess { work, log, open } = *process;
+                let (of, run) = (open.of.clone(), open.id.clone());
+                let begun = self.start(id, work, &log, OpenWork::Run(Box::new(open)));
+                let not_begun = |error: io::Error| answered(id, self.cut_off(&of, run, false, &error.to_string()));
+                return Some(begun.unwrap_or_else(not_begun));
+            }
+            (ThenProcess::Run(process), PlanAnswer::Failed { why }) => {
+                let OpenRun { of, id: run, .. } = process.open;
+                return Some(answered(id, self.cut_off(&of, run, false, &why)));
+            }
+            (ThenProcess::Copied { copy }, answer @ PlanAnswer::Copied(_)) => {
+                self.made.insert(copy);
+                return Some(answered(id, answer));
             }
             (ThenProcess::Cancelled { copy }, _) => {
                 if let Some(copy) = copy {
@@ -545,41 +610,97 @@ impl PlanExecutor {
             OpenWork::Gates(None) | OpenWork::Metric(_) | OpenWork::Hook => return child.said(),
         };
         let id = run.id.clone().or_else(|| super::folder::run_of(&self.home, &run.of));
-        let Some(id) = id else { return child.said() };
-        let reading = match journal::read(&self.home.runs().join(id.as_str())) {
-            Ok(reading) => reading,
-            Err(error) => return PlanAnswer::Failed { why: text::one_line(&error.to_string(), 1000) },
-        };
-        let there = reading.fold();
-        if let Some(why) = self.changed_before_start(&run.of, &there) {
-            return PlanAnswer::Failed { why };
-        }
-        if let Some(digest) = self.digest(&there) {
-            return PlanAnswer::RunEnded(Box::new(digest));
+        let there = id.as_ref().map(|id| journal::read(&self.home.runs().join(id.as_str())));
+        match there {
+            Some(Ok(reading)) => {
+                let there = reading.fold();
+                if let Some(why) = self.changed_before_start(&run.of, &there) {
+                    return PlanAnswer::Failed { why };
+                }
+                if let Some(digest) = self.digest(&there) {
+                    return PlanAnswer::RunEnded(Box::new(digest));
+                }
+            }
+            Some(Err(error)) => return PlanAnswer::Failed { why: text::one_line(&error.to_string(), 1000) },
+            None => {}
         }
         if child.cancelled {
             return PlanAnswer::Cancelled;
         }
+        // What it said itself is no accident.
+        let killed = child.process.was_killed();
         let log = fs::read_to_string(&run.log).unwrap_or_default();
         let said = text::tail(log.trim(), LOG_BYTES_MAX);
-        let refused = match child.process.line() {
+        let why = match child.process.line() {
             Some(ChildLine::Refused(refusal)) => refusal.sentence(),
+            Some(ChildLine::Failed(why)) => why.clone(),
+            _ if killed => "its process was killed".to_owned(),
             _ => format!("the process of its run ended without a result {said}"),
         };
-        PlanAnswer::Failed { why: text::one_line(refused.trim(), 1000) }
+        self.cut_off(&run.of, id, killed, &why)
+    }
+
+    /// Asks runs to hold or to go on. One that is starting is asked as soon as it listens.
+    fn ask_runs(&mut self) -> Vec<PlanEvent> {
+        let now = Instant::now();
+        let mut events = Vec::new();
+        for mut tell in std::mem::take(&mut self.tells) {
+            let of_node =
+                |child: &&OpenChild| matches!(&child.work, OpenWork::Run(run) if run.of.node == tell.node.as_str());
+            let child = self.children.iter().find(of_node);
+            let waits = self.then.iter().any(
+                |(_, then)| matches!(then, ThenProcess::Run(process) if process.open.of.node == tell.node.as_str()),
+            );
+            if child.is_none() && !waits && !tell.asking {
+                events.push(failed(tell.id, &format!("the run of {} has ended", tell.node)));
+                continue;
+            }
+            let listens = child.and_then(|child| child.process.line());
+            if let (Some(ChildLine::Run(run)), false, true) = (listens, tell.asking, now >= tell.at) {
+                let folder = RunFolder { path: self.home.runs().join(run.as_str()), id: run.clone() };
+                let ask = if tell.pause { Ask::Pause } else { Ask::Resume };
+                let call = Call { ask, by: format!("plan {}", self.plan.id) };
+                // A run that refuses has ended.
+                let asked = self.worker.beside(tell.id, move || match control::call(&folder.socket(), &call) {
+                    Ok(_) => PlanAnswer::Done,
+                    Err(error) => PlanAnswer::Failed { why: error.to_string() },
+                });
+                tell.asking = asked.is_ok();
+                tell.at = now + ASK_EVERY;
+            }
+            self.tells.push(tell);
+        }
+        events
+    }
+
+    /// What came of asking a run: one that does not listen yet is asked again. None where it is another order.
+    fn asked(&mut self, id: OrderId, answer: &PlanAnswer) -> Option<Option<PlanEvent>> {
+        let at = self.tells.iter().position(|tell| tell.id == id)?;
+        if *answer == PlanAnswer::Done {
+            self.tells.swap_remove(at);
+            return Some(Some(answered(id, PlanAnswer::Done)));
+        }
+        if let Some(tell) = self.tells.get_mut(at) {
+            tell.asking = false;
+        }
+        Some(None)
     }
 }
 
 impl Executes<Plan> for PlanExecutor {
     fn begin(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> Option<PlanEvent> {
         self.answers = answers(state);
-        self.carry_out(id, order, state).unwrap_or_else(|error| Some(failed(id, &error.to_string())))
+        self.carry_out(id, order, state)
+            .unwrap_or_else(|error| Some(answered(id, self.not_run(order, &error.to_string()))))
     }
 
     fn cancel(&mut self, id: OrderId) {
         if let Some(at) = self.questions.iter().position(|open| *open == id) {
             self.questions.swap_remove(at);
             self.ready.push(answered(id, PlanAnswer::Done));
+        } else if let Some(at) = self.tells.iter().position(|tell| tell.id == id) {
+            self.tells.swap_remove(at);
+            self.ready.push(answered(id, PlanAnswer::Cancelled));
         } else if let Some(child) = self.children.iter_mut().find(|child| child.id == id) {
             if matches!(child.work, OpenWork::Run(_)) {
                 child.cancelled = true;
@@ -593,11 +714,13 @@ impl Executes<Plan> for PlanExecutor {
                 let copy = match then {
                     ThenProcess::Gates { copy, .. } => Some(copy.clone()),
                     ThenProcess::Cancelled { copy } => copy.take(),
-                    ThenProcess::Metric { .. } => None,
+                    ThenProcess::Metric { .. } | ThenProcess::Run(_) => None,
+                    // The copy stays: its own order removes it.
+                    ThenProcess::Copied { .. } => continue,
                 };
                 *then = ThenProcess::Cancelled { copy };
             }
-            self.worker.cancel();
+            self.worker.cancel(id);
         }
     }
 
@@ -615,6 +738,10 @@ impl Executes<Plan> for PlanExecutor {
     fn poll(&mut self, _: &mut dyn FnMut(&[u8])) -> Vec<PlanEvent> {
         let mut events = Vec::new();
         for (id, answer) in self.worker.take() {
+            if let Some(event) = self.asked(id, &answer) {
+                events.extend(event);
+                continue;
+            }
             // Order 0 is nobody's: a copy that was made for gates is gone.
             events.extend(self.job_done(id, answer).filter(|_| id != OrderId(0)));
         }
@@ -632,6 +759,7 @@ impl Executes<Plan> for PlanExecutor {
                 events.push(answered(id, self.ended(&child)));
             }
         }
+        events.extend(self.ask_runs());
         for child in self.children.iter_mut().filter(|child| child.kill_at.is_some_and(|at| now >= at)) {
             child.process.kill();
         }
@@ -648,7 +776,9 @@ impl Executes<Plan> for PlanExecutor {
         }
         let look = (!self.children.is_empty()).then(|| (self.looked + LOOK_EVERY).saturating_duration_since(now));
         let kill = self.children.iter().filter_map(|child| child.kill_at).min();
-        look.into_iter().chain(kill.map(|at| at.saturating_duration_since(now))).min()
+        let ask = self.tells.iter().filter(|tell| !tell.asking).map(|tell| tell.at.max(self.looked)).min();
+        let ask = ask.map(|at| at.saturating_duration_since(now).max(ASK_EVERY / 2));
+        look.into_iter().chain(ask).chain(kill.map(|at| at.saturating_duration_since(now))).min()
     }
 }
 

@@ -17,7 +17,7 @@
 //! | `child_process` | the same, seen from the plan | |
 //! | `coverage` | how much tests cover, by a report that is there | run a tool |
 //! | `result` | how a run ended, read from its journal | |
-//! | `rollback` | the workspace as a checkpoint of the plan has it | write into the journal |
+//! | `rollback` | a person's rollback of the workspace to a checkpoint of the plan | drive the plan |
 //! | `folder` | where plans are, which runs belong to one, whose copies are removed | |
 mod again;
 mod best_of;

@@ -2,12 +2,11 @@
 use loop_core::plan::{ResultStrength, RunDigest};
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::proof::{FindingKind, ProbeResult, RedBefore, StrengthReport};
-use loop_core::run::{Outcome, Proof, ProofJudge, RunState};
+use loop_core::run::{Order, Outcome, Proof, ProofJudge, RunState};
 
 /// The result of a run that has an end.
 pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
     let (spec, over, standing) = (state.spec.as_ref()?, state.over.as_ref()?, state.standing()?);
-    let settings = state.settings.shown();
     let proof = over.proof.as_deref();
     let done = matches!(over.outcome, Outcome::Verified | Outcome::Accepted | Outcome::Claimed);
     // Of a run that is not done, its best state counts.
@@ -27,11 +26,7 @@ pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
         reason: over.reason.clone(),
         exit_code: standing.exit_code,
         iterations: if done { state.iteration } else { state.iterations_done() },
-        // Without a limit nothing is reserved, and a call that reports no cost is not counted at its worst.
-        cost_micros: match settings.caps.cost_micros {
-            Some(_) => state.cost_micros(settings),
-            None => state.budget.spent().usage.cost_micros.unwrap_or(0),
-        },
+        cost_micros: cost_of(state),
         elapsed_ms: state.active_ms(state.now),
         checkpoint: name,
         // The store has the tree of a state that is not the newest.
@@ -47,6 +42,22 @@ pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
         strength: proof.and_then(|proof| proof.strength.as_deref()).map(strength),
         changed: state.progress.changes().unwrap_or_default(),
     })
+}
+
+/// What a run has cost. Without a limit nothing is reserved, and a call that reports no cost is not counted at its worst.
+fn cost_of(state: &RunState) -> u64 {
+    let settings = state.settings.shown();
+    match settings.caps.cost_micros {
+        Some(_) => state.cost_micros(settings),
+        None => state.budget.spent().usage.cost_micros.unwrap_or(0),
+    }
+}
+
+/// What a run without an end has cost; none where it has a limit and an agent was at work, so that it is not known.
+pub(super) fn known_cost(state: &RunState) -> Option<u64> {
+    let at_work = state.orders.iter().any(|(_, open)| matches!(open.order, Order::RunAgent { .. }));
+    let limited = state.settings.shown().caps.cost_micros.is_some();
+    (!(at_work && limited)).then(|| cost_of(state))
 }
 
 /// In how many ways the tests are weaker than at the start.

@@ -1,17 +1,19 @@
 //! What a plan does with whole trees, on a thread of its own: checkpoints, copies, differences, merges, the apply. One job
 //! after the other; the driver reacts to people and processes meanwhile.
+use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use loop_core::ids::OrderId;
-use loop_core::plan::{ApplyReport, ConflictReport, CopyReport, MeasureReport, PlanAnswer};
+use loop_core::plan::{ApplyReport, ConflictReport, CopyReport, MeasureReport, PlanAnswer, PlanRolledBack};
+use loop_core::run::RollbackReport;
 use loop_core::text;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -20,7 +22,8 @@ use super::resolve;
 use super::trees::{PlanTrees, StoredTree};
 use crate::checkpoint::diff::{self, Bounds, CommitPair};
 use crate::checkpoint::{
-    CheckpointContext, CheckpointError, Recorded, RunCheckpoints, Store, left_out, open_folder, rules_of,
+    CheckpointContext, CheckpointError, Recorded, RollbackRequest, RunCheckpoints, Store, left_out, open_folder,
+    rules_of,
 };
 use crate::merge::{self, ApplyOutcome, ApplyRequest, Conflict, MergeOutcome, MergeRequest, Signs};
 use crate::paths::text_of;
@@ -65,6 +68,14 @@ pub(super) enum TreeJob {
         tree: String,
         undo: String,
     },
+    /// A copy that was made by an earlier process of the plan is there, and mounted.
+    Ready {
+        copy: String,
+    },
+    RollBack {
+        to: String,
+        undo: String,
+    },
     Drop {
         copy: String,
     },
@@ -78,6 +89,15 @@ pub(super) struct MarkJob {
     pub(super) folder: PathBuf,
 }
 
+/// How a rollback that was refused begins.
+pub(super) const NOTHING_CHANGED: &str = "nothing was rolled back and nothing changed";
+
+/// What a rollback did, for the journal of the plan.
+pub(super) fn rolled_back(done: RollbackReport) -> PlanRolledBack {
+    let RollbackReport { to, undo, tree, written, removed, aside, remarks, .. } = done;
+    PlanRolledBack { to, undo, tree, written, removed, aside, remarks }
+}
+
 /// The thread, and the channels to it and back.
 #[derive(Debug)]
 pub(super) struct PlanWorker {
@@ -85,7 +105,7 @@ pub(super) struct PlanWorker {
     done: Receiver<(OrderId, PlanAnswer)>,
     answers: Sender<(OrderId, PlanAnswer)>,
     wake: OwnedFd,
-    cancel: Arc<AtomicBool>,
+    cancels: Arc<Cancels>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -96,14 +116,17 @@ impl PlanWorker {
         let (answers, done) = channel();
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (bell, results) = (wake.try_clone()?, answers.clone());
-        let cancel = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&cancel);
+        let cancels = Arc::new(Cancels::default());
+        let asked = Arc::clone(&cancels);
         let thread = thread::Builder::new().name("trees".to_owned()).spawn(move || {
-            let mut state =
-                TreeState { context, copies_folder: copies, copies: None, checkpoints: None, cancel: asked };
+            let cancel = Arc::clone(&asked.flag);
+            let mut state = TreeState { context, copies_folder: copies, copies: None, checkpoints: None, cancel };
             for (id, job, owners) in jobs {
-                state.cancel.store(false, Ordering::Relaxed);
-                let answer = state.carry_out(job, &owners).unwrap_or_else(|error| match error {
+                // A copy that is not needed any more goes in any case.
+                let begins = asked.begin(id) || matches!(job, TreeJob::Drop { .. });
+                let done = if begins { state.carry_out(job, &owners) } else { Err(CheckpointError::Cancelled) };
+                asked.end();
+                let answer = done.unwrap_or_else(|error| match error {
                     CheckpointError::Cancelled => PlanAnswer::Cancelled,
                     CheckpointError::Refused(why) | CheckpointError::Blocked(why) | CheckpointError::Gone(why) => failed(&why),
                 });
@@ -114,7 +137,7 @@ impl PlanWorker {
                 rustix::io::write(&bell, &1_u64.to_ne_bytes()).ok();
             }
         })?;
-        Ok(Self { work: Some(work), done, answers, wake, cancel, thread: Some(thread) })
+        Ok(Self { work: Some(work), done, answers, wake, cancels, thread: Some(thread) })
     }
 
     /// Begins a job; its answer comes later. `owners` are the plan and its runs: whose checkpoints are looked at.
@@ -135,9 +158,9 @@ impl PlanWorker {
         Ok(())
     }
 
-    /// Cancels the job under way, as far as it can be; its answer still comes.
-    pub(super) fn cancel(&self) {
-        self.cancel.store(true, Ordering::Relaxed);
+    /// Cancels a job, as far as it can be; its answer still comes. No other job is cancelled with it.
+    pub(super) fn cancel(&self, id: OrderId) {
+        self.cancels.cancel(id);
     }
 
     /// What came of jobs.
@@ -155,10 +178,60 @@ impl PlanWorker {
 impl Drop for PlanWorker {
     fn drop(&mut self) {
         self.work = None;
-        self.cancel();
+        self.cancels.cancel_all();
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }
+    }
+}
+
+/// Which jobs are cancelled. One job is under way at a time, the others wait.
+#[derive(Debug, Default)]
+struct Cancels {
+    /// What the job under way looks at.
+    flag: Arc<AtomicBool>,
+    jobs: Mutex<CancelledJobs>,
+}
+
+#[derive(Debug, Default)]
+struct CancelledJobs {
+    under_way: Option<OrderId>,
+    /// Jobs that wait and are not begun any more.
+    waiting: BTreeSet<OrderId>,
+    /// None is begun any more.
+    all: bool,
+}
+
+impl Cancels {
+    fn jobs(&self) -> MutexGuard<'_, CancelledJobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a job is begun now: it is not where it was cancelled while it waited.
+    fn begin(&self, id: OrderId) -> bool {
+        let mut jobs = self.jobs();
+        let is_cancelled = jobs.waiting.remove(&id) || jobs.all;
+        self.flag.store(false, Ordering::Relaxed);
+        jobs.under_way = Some(id);
+        !is_cancelled
+    }
+
+    fn end(&self) {
+        self.jobs().under_way = None;
+    }
+
+    fn cancel(&self, id: OrderId) {
+        let mut jobs = self.jobs();
+        if jobs.under_way == Some(id) {
+            self.flag.store(true, Ordering::Relaxed);
+        } else {
+            jobs.waiting.insert(id);
+        }
+    }
+
+    fn cancel_all(&self) {
+        self.jobs().all = true;
+        self.flag.store(true, Ordering::Relaxed);
     }
 }
 
@@ -198,6 +271,11 @@ impl TreeState {
                 self.merge([&base, &ours, &theirs], &name, mark.as_ref(), owners)
             }
             TreeJob::Apply { base, tree, undo } => self.apply(&base, &tree, &undo, owners),
+            TreeJob::Ready { copy } => {
+                self.ready(&copy)?;
+                Ok(PlanAnswer::Done)
+            }
+            TreeJob::RollBack { to, undo } => self.roll_back(&to, &undo),
             TreeJob::Drop { copy } => {
                 self.drop_copy(&copy)?;
                 Ok(PlanAnswer::Done)
@@ -251,6 +329,25 @@ impl TreeState {
         };
         let path = text_of(&copies.path(copy));
         Ok(PlanAnswer::Copied(CopyReport { path, method: method.to_owned(), remarks }))
+    }
+
+    /// A copy of an earlier process: an overlay is mounted again where it is not mounted any more.
+    fn ready(&mut self, copy: &str) -> io::Result<()> {
+        let unable = |error: io::Error| {
+            io::Error::new(error.kind(), format!("the copy {copy} cannot be used, so nothing works in it: {error}"))
+        };
+        let copies = self.copies().map_err(unable)?;
+        let is_there = copies.list().map_err(unable)?.iter().any(|there| there == copy) && copies.path(copy).is_dir();
+        if is_there { Ok(()) } else { Err(unable(io::Error::from(io::ErrorKind::NotFound))) }
+    }
+
+    fn roll_back(&mut self, to: &str, undo: &str) -> Result<PlanAnswer, CheckpointError> {
+        let request = RollbackRequest { to, undo, git: false, paths: &[] };
+        match self.checkpoints()?.roll_back(&request) {
+            Ok(done) => Ok(PlanAnswer::RolledBack(rolled_back(done))),
+            Err(CheckpointError::Refused(why)) => Ok(failed(&format!("{NOTHING_CHANGED}: {why}"))),
+            Err(other) => Err(other),
+        }
     }
 
     /// The workspace as it is: what it has beside that is what its rules leave out.
@@ -348,4 +445,32 @@ fn along(workspace: &OwnedFd, context: &CheckpointContext) -> (bool, Vec<String>
         format!("ignored files did not come along, there are too many: {names}; --setup can install them in each copy")
     };
     (fits, vec![text::one_line(&said, 500)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cancelling_a_job_that_waits_leaves_the_one_under_way() {
+        let cancels = Cancels::default();
+        assert!(cancels.begin(OrderId(1)));
+        cancels.cancel(OrderId(2));
+        assert!(!cancels.flag.load(Ordering::Relaxed), "job 1 continues");
+        cancels.end();
+        assert!(!cancels.begin(OrderId(2)), "job 2 is not begun");
+        cancels.end();
+        assert!(cancels.begin(OrderId(3)));
+    }
+
+    #[test]
+    fn cancelling_the_job_under_way_leaves_those_that_wait() {
+        let cancels = Cancels::default();
+        assert!(cancels.begin(OrderId(1)));
+        cancels.cancel(OrderId(1));
+        assert!(cancels.flag.load(Ordering::Relaxed));
+        cancels.end();
+        assert!(cancels.begin(OrderId(2)));
+        assert!(!cancels.flag.load(Ordering::Relaxed));
+    }
 }
