@@ -37,7 +37,7 @@ pub use graph::{Steps, only};
 pub use key::node_key;
 pub use read::{WorkflowSource, read};
 pub use schema::schema;
-pub use variables::{FAILED_LOOP, FAILED_LOOP_VARIABLE, Variables, VariablesError};
+pub use variables::{FAILED_LOOP, FAILED_LOOP_VARIABLE, Variables, VariablesError, wants_ports, with_ports};
 
 /// How long a command of `on_complete` and `on_failure` may take, where the file does not say it.
 pub const HOOK_TIMEOUT_MS: u64 = 10 * 60 * 1000;

@@ -1,29 +1,33 @@
 //! Carries out the orders of a plan: one match from an order to the child process or the job that does it. It decides
 //! nothing.
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::control::{Ask, Call};
+use loop_core::ended::Ended;
 use loop_core::ids::{OrderId, RunId};
 use loop_core::plan::{
-    FailedGate, GatesPlace, GatesReport, HookWhen, MeasureReport, MetricSource, NodeId, Plan, PlanAnswer, PlanEvent,
-    PlanNotice, PlanOrder, PlanState,
+    CopyReport, FailedGate, GatesPlace, GatesReport, HookWhen, MeasureReport, MetricSource, NodeId, Plan, PlanAnswer,
+    PlanEvent, PlanNotice, PlanOrder, PlanState,
 };
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::rank::Rank;
 use loop_core::run::{Change, PlanRef, Run, RunState};
 use loop_core::settings::{Given, Layer, Origin, Settings, keys};
 use loop_core::text;
-use loop_core::workflow::FAILED_LOOP_VARIABLE;
+use loop_core::time;
+use loop_core::workflow::{FAILED_LOOP_VARIABLE, wants_ports, with_ports};
 use sha2::{Digest, Sha256};
 
 use super::child::{ChildLine, ChildWork, CommandRequest, GateSaidAgain, GatesOfNode, GatesRequest};
 use super::child_process::ChildProcess;
 use super::folder::PlanProcesses;
+use super::ports::PortRange;
 use super::result::result_of;
 use super::trees::PlanTrees;
 use super::worker::{PlanWorker, TreeJob};
@@ -65,6 +69,15 @@ pub(super) struct PlanExecutor {
     looked: Instant,
 }
 
+/// A child process that is to be started.
+struct NewChild<'a> {
+    work: ChildWork,
+    /// The name of its log.
+    log: &'a str,
+    /// The tree of the copy that it works in.
+    copy: Option<&'a Path>,
+}
+
 /// A child process and what it is for.
 #[derive(Debug)]
 struct OpenChild {
@@ -74,6 +87,8 @@ struct OpenChild {
     /// When it is killed, since it was asked to end at once.
     kill_at: Option<Instant>,
     cancelled: bool,
+    /// The ports that it has, where the workflow asks for them.
+    _ports: Option<PortRange>,
 }
 
 #[derive(Debug)]
@@ -84,6 +99,8 @@ enum OpenWork {
     /// The copy that was made for them.
     Gates(Option<String>),
     Hook,
+    /// The copy in which dependencies are installed, and when that began.
+    Setup(CopyReport, Instant),
 }
 
 /// The run of an order.
@@ -105,6 +122,8 @@ struct OpenRun {
 enum ThenProcess {
     /// The command of a metric in this copy.
     Metric { copy: PathBuf, command: String },
+    /// The command that installs dependencies in the copy that is made now.
+    Setup(Box<CommandRequest>),
     /// Gates in the copy that is made now.
     Gates { copy: String, request: Box<GatesRequest> },
     /// None: the order was cancelled. The copy that was made for it goes.
@@ -163,11 +182,43 @@ impl PlanExecutor {
         Ok(serde_json::from_slice(&text)?)
     }
 
-    fn start(&mut self, id: OrderId, work: ChildWork, log: &str, open: OpenWork) -> io::Result<PlanEvent> {
-        let process = ChildProcess::start(work, &self.log(log), &self.processes.env)?;
+    /// Starts a child. One that works in a copy has the temp folder of the copy, which goes with it.
+    fn start(&mut self, id: OrderId, child: NewChild<'_>, open: OpenWork) -> io::Result<PlanEvent> {
+        let NewChild { work, log, copy } = child;
+        let ports = self.processes.env.iter().any(|(_, value)| wants_ports(value));
+        let ports = ports.then(PortRange::reserve).transpose()?;
+        let value = |value: &String| match &ports {
+            Some(ports) => with_ports(value, ports.first, ports.last()),
+            None => value.clone(),
+        };
+        let mut env: Vec<(String, String)> =
+            self.processes.env.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+        if let Some(copy) = copy {
+            let temp = temp_folder(copy);
+            DirBuilder::new().recursive(true).mode(0o700).create(&temp)?;
+            // A path that is no text stays out: programs then use the usual folder.
+            env.extend(temp.to_str().map(|temp| ("TMPDIR".to_owned(), temp.to_owned())));
+        }
+        let process = ChildProcess::start(work, &self.log(log), &env)?;
         let started = PlanNotice::Started { order: id, process: process.process() };
-        self.children.push(OpenChild { id, process, work: open, kill_at: None, cancelled: false });
+        self.children.push(OpenChild { id, process, work: open, kill_at: None, cancelled: false, _ports: ports });
         Ok(PlanEvent::Noticed(started))
+    }
+
+    /// What installs dependencies in a copy before the first call of its agent, where the settings name a command.
+    fn setup(&self, id: OrderId, node: &NodeId, copy: &str, state: &PlanState) -> io::Result<Option<CommandRequest>> {
+        let Some(plan) = self.request(node, state)?.plan else { return Ok(None) };
+        let gate = Settings::of(&plan.settings).values.gate;
+        Ok(gate.setup.map(|command| CommandRequest {
+            mark: self.mark(id),
+            folder: self.copy_path(copy),
+            is_copy: true,
+            command,
+            variables: vec![("LOOP_BRANCH".to_owned(), node.to_string())],
+            outputs: self.plan.path.join("setup").join(copy),
+            wants_number: false,
+            limit_ms: Some(gate.setup_timeout.0),
+        }))
     }
 
     fn run(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> io::Result<PlanEvent> {
@@ -185,6 +236,7 @@ impl PlanExecutor {
         // The loop's own limit counts where it is lower.
         let limit_micros = limit_micros.map(|share| own.map_or(share, |own| own.min(share)));
         let known = run.clone().or_else(|| super::folder::run_of(&self.home, &of)).filter(|_| *resume);
+        let copy = self.copy_path(&copy_name(node, *attempt));
         let log = format!("{node}-{attempt}");
         let log_path = self.log(&log);
         let open = |run: Option<RunId>| {
@@ -203,13 +255,16 @@ impl PlanExecutor {
             let changes = limit_micros.iter().map(change).collect();
             let request = ResumeRequest { changes, inject: None, by: format!("plan {}", self.plan.id) };
             let (work, open) = (ChildWork::Resume { run: run.clone(), request }, open(Some(run)));
-            return self.start(id, work, &log, open);
+            return self.start(
+                id,
+                NewChild { work, log: &log, copy: Some(copy.as_path()).filter(|copy| copy.is_dir()) },
+                open,
+            );
         }
-        let copy = self.copy_path(&copy_name(node, *attempt));
         if !copy.is_dir() {
             return Err(io::Error::other(format!("the copy of {node} is gone")));
         }
-        request.workspace = Some(copy);
+        request.workspace = Some(copy.clone());
         if let Some(plan) = &mut request.plan {
             plan.of = of.clone();
         }
@@ -218,7 +273,7 @@ impl PlanExecutor {
             request.given.push(Given { key: keys::max_cost(), value: dollars(micros), origin });
         }
         let (work, open) = (ChildWork::Start(Box::new(request)), open(None));
-        self.start(id, work, &log, open)
+        self.start(id, NewChild { work, log: &log, copy: Some(&copy) }, open)
     }
 
     /// How a run ended, with the tree that its checkpoint has.
@@ -250,7 +305,9 @@ impl PlanExecutor {
 
     /// A command of the user: of a metric, or a hook.
     fn command(&mut self, id: OrderId, command: CommandRequest, open: OpenWork) -> io::Result<PlanEvent> {
-        self.start(id, ChildWork::Command(Box::new(command)), "commands", open)
+        let copy = command.is_copy.then(|| command.folder.clone());
+        let work = ChildWork::Command(Box::new(command));
+        self.start(id, NewChild { work, log: "commands", copy: copy.as_deref() }, open)
     }
 
     fn hook(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> io::Result<PlanEvent> {
@@ -286,7 +343,7 @@ impl PlanExecutor {
         let of_node = |child: &&OpenChild| matches!(&child.work, OpenWork::Run(run) if run.of.node == node.as_str());
         let run = self.children.iter().find(of_node).and_then(|child| match &child.work {
             OpenWork::Run(run) => run.id.clone(),
-            OpenWork::Metric(_) | OpenWork::Gates(_) | OpenWork::Hook => None,
+            OpenWork::Metric(_) | OpenWork::Gates(_) | OpenWork::Hook | OpenWork::Setup(..) => None,
         });
         let Some(run) = run else {
             return Err(io::Error::other(format!("the run of {node} has not begun")));
@@ -304,7 +361,11 @@ impl PlanExecutor {
         let job = match order {
             PlanOrder::Record { name } => TreeJob::Record { name: name.clone() },
             PlanOrder::Copy { node, attempt, tree } => {
-                TreeJob::Copy { copy: copy_name(node, *attempt), tree: tree.clone() }
+                let copy = copy_name(node, *attempt);
+                if let Some(request) = self.setup(id, node, &copy, state)? {
+                    self.then.push((id, ThenProcess::Setup(Box::new(request))));
+                }
+                TreeJob::Copy { copy, tree: tree.clone() }
             }
             PlanOrder::Run { .. } => return self.run(id, order, state).map(Some),
             PlanOrder::Tell { node, pause } => return self.tell(node, *pause, id).map(|()| None),
@@ -328,7 +389,9 @@ impl PlanExecutor {
             }
             PlanOrder::Gates { place: GatesPlace::Workspace, nodes, .. } => {
                 let request = self.gates(id, None, nodes, state)?;
-                return self.start(id, ChildWork::Gates(Box::new(request)), "gates", OpenWork::Gates(None)).map(Some);
+                let work = ChildWork::Gates(Box::new(request));
+                let child = NewChild { work, log: "gates", copy: None };
+                return self.start(id, child, OpenWork::Gates(None)).map(Some);
             }
             PlanOrder::Apply { base, tree, undo } => {
                 TreeJob::Apply { base: base.clone(), tree: tree.clone(), undo: undo.clone() }
@@ -363,7 +426,12 @@ impl PlanExecutor {
                 self.command(id, command, OpenWork::Metric(measured))
             }
             (ThenProcess::Gates { copy, request }, PlanAnswer::Copied(_)) => {
-                self.start(id, ChildWork::Gates(request), "gates", OpenWork::Gates(Some(copy)))
+                let folder = self.copy_path(&copy);
+                let child = NewChild { work: ChildWork::Gates(request), log: "gates", copy: Some(&folder) };
+                self.start(id, child, OpenWork::Gates(Some(copy)))
+            }
+            (ThenProcess::Setup(request), PlanAnswer::Copied(report)) => {
+                self.command(id, *request, OpenWork::Setup(report, Instant::now()))
             }
             (ThenProcess::Cancelled { copy }, _) => {
                 if let Some(copy) = copy {
@@ -434,7 +502,14 @@ impl OpenChild {
                 }
                 "a bug of loop: a number was not asked for".to_owned()
             }
-            Some(ChildLine::Ended(ended)) => return PlanAnswer::HookEnded { ended: ended.clone() },
+            Some(ChildLine::Ended { ended, says }) => {
+                return match &self.work {
+                    OpenWork::Setup(report, since) => set_up(report, ended, says, since.elapsed()),
+                    OpenWork::Run(_) | OpenWork::Metric(_) | OpenWork::Gates(_) | OpenWork::Hook => {
+                        PlanAnswer::HookEnded { ended: ended.clone() }
+                    }
+                };
+            }
             Some(ChildLine::Gates(said)) => return PlanAnswer::Gates(gates_report(said)),
             Some(ChildLine::Failed(_)) if self.cancelled => return PlanAnswer::Cancelled,
             Some(ChildLine::Failed(why)) => why.clone(),
@@ -444,6 +519,23 @@ impl OpenChild {
         };
         PlanAnswer::Failed { why: text::one_line(&why, 1000) }
     }
+}
+
+/// What the command that installs dependencies means for its copy.
+fn set_up(report: &CopyReport, ended: &Ended, says: &str, took: Duration) -> PlanAnswer {
+    if *ended == Ended::Exit(0) {
+        let mut report = report.clone();
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        report.remarks.push(format!("the setup command ended well ({})", time::spaced(took_ms)));
+        return PlanAnswer::Copied(report);
+    }
+    let why = format!("the setup command failed in the copy ({}): {says}", ended.brief());
+    PlanAnswer::Failed { why: text::one_line(&why, 1000) }
+}
+
+/// The folder for temporary files of a copy: beside its tree, removed with it.
+fn temp_folder(tree: &Path) -> PathBuf {
+    tree.parent().unwrap_or(tree).join("tmp")
 }
 
 /// A number in millionths, as a fact has it.
@@ -478,7 +570,7 @@ impl PlanExecutor {
                 self.worker.begin(OrderId(0), job, Vec::new());
                 return child.said();
             }
-            OpenWork::Gates(None) | OpenWork::Metric(_) | OpenWork::Hook => return child.said(),
+            OpenWork::Gates(None) | OpenWork::Metric(_) | OpenWork::Hook | OpenWork::Setup(..) => return child.said(),
         };
         let id = run.id.clone().or_else(|| super::folder::run_of(&self.home, &run.of));
         let Some(id) = id else { return child.said() };
@@ -524,7 +616,7 @@ impl Executes<Plan> for PlanExecutor {
                 let copy = match then {
                     ThenProcess::Gates { copy, .. } => Some(copy.clone()),
                     ThenProcess::Cancelled { copy } => copy.take(),
-                    ThenProcess::Metric { .. } => None,
+                    ThenProcess::Metric { .. } | ThenProcess::Setup(_) => None,
                 };
                 *then = ThenProcess::Cancelled { copy };
             }
