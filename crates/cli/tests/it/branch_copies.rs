@@ -1,4 +1,6 @@
 //! What the copies of branches have: installed dependencies, a temp folder, ports, and what git ignores.
+use std::process::Stdio;
+
 use loop_testkit::TestEnv;
 
 use crate::user;
@@ -66,7 +68,7 @@ fn each_copy_has_a_temp_folder_of_its_own_that_goes_with_it() {
 
 #[test]
 fn ignored_dependencies_come_along_and_stay_apart_from_the_workspace() {
-    // req: D-17 partly: what a copy brings along
+    // req: D-17
     let user = user();
     user.write("work/.gitignore", "node_modules/\n.venv/\ntarget/\n");
     for path in ["node_modules/dep/index.js", ".venv/bin/tool", "target/debug/built"] {
@@ -116,4 +118,20 @@ fn loops_that_work_at_once_have_ports_of_their_own_where_the_workflow_asks_for_t
     user.write("work/flow.yaml", "loops:\n  - {id: a, prompt: 'port {{port}}', promise: test -e a}\n");
     let refused = user.run(&["workflow", "check", "flow.yaml"]).expect_code(4);
     assert!(refused.err().contains("{{port}} is known in env: only"), "{}", refused.text());
+}
+
+#[test]
+fn on_a_terminal_the_plan_asks_which_branch_is_applied() {
+    // req: D-16
+    let user = user();
+    let line = format!(
+        "{} start 'do it' --promise 'test -s answer' --agent-cmd 'echo $LOOP_BRANCH > answer' -n 1 --judge workspace \
+         --strength off --best-of 2 --best-of-manual",
+        env!("CARGO_BIN_EXE_loop")
+    );
+    let mut running = user.begin_on_a_terminal(&line, Stdio::piped());
+    user.wait_for_screen("which branch is applied?", 1);
+    running.type_in(b"2\n");
+    let _ended = running.end();
+    assert_eq!(user.read("work/answer"), "2\n", "{}", user.screen());
 }

@@ -32,6 +32,7 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn every_loop_start_line_of_the_specification_runs_as_it_is_written() {
     // req: D-16 partly: the example of the specification
+    // req: A-09 partly: the machinery; approaches, branch_budget and their prompts come with recovery
     for line in [
         "loop start \"fix the failing tests\" --promise \"npm test\"",
         "loop start \"add user authentication\" --promise \"./verify.sh\" --max-iterations 20",

@@ -30,7 +30,7 @@ fn words<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn tests_that_fail_come_first_and_the_code_makes_them_pass_without_changing_them() {
-    // req: D-11 partly: tdd is a workflow of two loops
+    // req: D-11
     let user = project();
     let ran = user.run(&words(&[])).expect_code(0);
     let text = ran.text();
