@@ -42,7 +42,7 @@ fn every_loop_start_line_of_the_specification_runs_as_it_is_written() {
         let user = machine();
         let ran = user.run(&words(line)).expect_code(0);
         assert!(user.work().join("work-of-agent").exists(), "{line}\n{}", ran.text());
-        assert!(ran.out().starts_with("done"), "{line}\n{}", ran.text());
+        assert!(ran.out().lines().any(|said| said.starts_with("done")), "{line}\n{}", ran.text());
     }
 }
 
