@@ -49,6 +49,7 @@ pub(crate) fn text(
             name: if gate.name == "promise" { String::new() } else { gate.name.clone() },
             watch: gate.watch,
             command: gate.command.clone(),
+            red: gate.red,
             ended: last.map(|last| last.report.ended.brief()),
             useful: tested.then(|| excerpt(&stdout, &stderr, GATE_OUTPUT_BYTES_MAX)),
             stderr,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use loop_core::settings::{Layer, SettingsError};
-use loop_core::template::{BUILT_IN, Template};
+use loop_core::template::{BUILT_IN, BUILT_IN_PHASES, Template};
 use loop_core::text::nearest;
 
 use crate::approvals;
@@ -126,7 +126,7 @@ pub fn all(home: &Home, workspace: Option<&Path>) -> Result<Vec<KnownTemplate>, 
     if let Some(workspace) = workspace {
         found.extend(in_folder(&workspace.join(PROJECT_FOLDER), TemplateSource::Project, Some(workspace))?);
     }
-    found.extend(BUILT_IN.iter().map(|(name, text)| KnownTemplate {
+    found.extend(BUILT_IN.iter().chain(&BUILT_IN_PHASES).map(|(name, text)| KnownTemplate {
         name: (*name).to_owned(),
         source: TemplateSource::BuiltIn,
         file: None,

@@ -9,11 +9,12 @@
 //! - [`stored_runs`]: many runs on disk in little time
 //! - [`proc`]: what the kernel counted for a process, read from `/proc`
 //! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`],
-//!   [`checkpoint`], [`btrfs`], [`parser`], [`judge`], [`size`], [`flood`]
+//!   [`checkpoint`], [`btrfs`], [`parser`], [`judge`], [`size`], [`flood`], [`copies`], [`plans`]
 
 pub mod btrfs;
 pub mod checkpoint;
 pub mod commands;
+pub mod copies;
 pub mod effort;
 pub mod figure;
 pub mod flat;
@@ -22,6 +23,7 @@ pub mod judge;
 pub mod memory;
 pub mod overhead;
 pub mod parser;
+pub mod plans;
 pub mod proc;
 pub mod scratch;
 pub mod size;
@@ -56,6 +58,8 @@ const MEASURES: &[(&str, Measure)] = &[
     ("parser", parser::measure),
     ("watched", judge::watched),
     ("judge", judge::measure),
+    ("plans", plans::measure),
+    ("copies", copies::measure),
 ];
 
 /// What is measured.

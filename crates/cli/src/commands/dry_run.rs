@@ -119,6 +119,7 @@ fn prompt(prepared: &Prepared, settings: &Settings, seen: &[(&GateSpec, Rehearsa
         watch: gate.watch,
         useful: seen.useful.clone(),
         command: gate.command.clone(),
+        red: gate.red,
         ended: Some(seen.ended.brief()),
         stderr: seen.stderr.clone(),
         stdout: seen.stdout.clone(),

@@ -13,10 +13,11 @@ use loop_host::driver::Reporter;
 use loop_host::index;
 use loop_host::launch::{self, DrivenRun, LaunchRequest, Prepared, ReadyRun, TaskSource};
 use loop_host::paths::text_of;
+use loop_host::plan::phases_of_template;
 
 use super::best_of::{self, BestOfArgs};
 use super::commit::CommitAtEnd;
-use super::{checkpoint_lookup, dry_run};
+use super::{checkpoint_lookup, dry_run, workflow};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, settings_error};
 use crate::flags::{MORE_FLAGS, StartFlags};
@@ -82,6 +83,9 @@ pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
     let request = args.request()?;
     if let Some(several) = args.best_of.read()? {
         return best_of::start(context, request, several, args.json);
+    }
+    if let Some(phases) = phases_of_template(&context.home, &request, &mut context.person())? {
+        return workflow::start(context, phases, args.json);
     }
     if !args.dry_run {
         let driven = start_run(context, request, args.json, None)?;

@@ -130,6 +130,17 @@ fn show(context: &Context, name: &str, json: bool) -> Done {
     if let Some(file) = &known.file {
         shown.push_str(&format!("  {}\n", text_of(file)));
     }
+    if !template.phases.is_empty() {
+        shown.push_str(&format!("\n{}\n", head("loops, one after the other")));
+        for phase in &template.phases {
+            let of = templates::find(&context.home, here().as_deref(), phase)?;
+            let of = of.read().map_err(|error| settings_error(&error))?;
+            shown.push_str(&format!("  {phase}: {}\n", text::escaped(&of.description)));
+        }
+        shown.push_str(&format!("\neach of them: loop template show {}\n", template.phases.join(", ")));
+        printer.answer(&shown);
+        return Ok(0);
+    }
     shown.push_str(&format!("\n{}\n{}", head("gates, as found in this folder"), gates(&template, &layer)));
     shown.push_str(&format!("\n{}\n", head("settings")));
     for Given { key, value, .. } in template.given.iter().filter(|given| !is_gate(given)) {
@@ -185,6 +196,7 @@ fn as_value(context: &Context, known: &KnownTemplate, template: &Template, layer
     value["version"] = json!(JSON_VERSION);
     value["goal"] = json!(template.goal);
     value["settings"] = Value::Object(settings.collect());
+    value["phases"] = json!(template.phases);
     value["wanted"] = wanted.collect();
     value["found"] = found.collect();
     value["text"] = json!(known.text);

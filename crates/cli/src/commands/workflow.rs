@@ -167,10 +167,16 @@ fn run_file(context: &Context, args: &RunArgs) -> Done {
         workspace: args.place.workspace.clone(),
         dry_run: args.dry_run,
     };
+    start(context, request, args.json)
+}
+
+/// Runs a workflow, or shows what would run.
+pub(super) fn start(context: &Context, request: WorkflowRequest, as_json: bool) -> Done {
+    let dry_run = request.dry_run;
     let mut person = context.person();
     let prepared = prepare_workflow(&context.home, request, &mut person)?;
-    if args.dry_run {
-        if args.json {
+    if dry_run {
+        if as_json {
             let mut answer = workflow::json(prepared.workflow());
             answer["version"] = json!(JSON_VERSION);
             context.printer.json(&answer);
@@ -181,7 +187,7 @@ fn run_file(context: &Context, args: &RunArgs) -> Done {
         return Ok(0);
     }
     let ready = create_workflow(&context.home, &prepared, &mut person)?;
-    best_of::drive(context, ready, args.json)
+    best_of::drive(context, ready, as_json)
 }
 
 /// Reads the file again and resumes the plan. What was typed at the start holds, and `--set` over it.

@@ -273,7 +273,7 @@ impl Live {
                 self.said(last).map_or_else(String::new, |line| format!(": {line}"))
             }
         };
-        let negated = if gate.promise().negated { "negated: " } else { "" };
+        let negated = sentences::turned(gate.promise());
         let name = &gate.name;
         let word = sentences::verdict(last.verdict);
         let but = contradiction.map_or_else(String::new, |but| format!(", but {but}"));

@@ -5,7 +5,7 @@ use loop_core::agent::{Failure, Permissions};
 use loop_core::ended::Ended;
 use loop_core::machine::consult;
 use loop_core::policy::budget::money_text;
-use loop_core::policy::gate::{ExitContradiction, Verdict};
+use loop_core::policy::gate::{ExitContradiction, Promise, Verdict};
 use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::decide::{cost_of_call, model_of_call};
 use loop_core::run::{AgentReport, CleanJudgement, CopyVerdict, Gate, GuardReport, JudgedTree, RunState, TestsSeen};
@@ -212,8 +212,17 @@ pub(crate) fn gate_words(gate: &Gate, state: &RunState, took: Took) -> String {
         format!(", with the changed {}: not counted", text::one_line(&found.paths.join(", "), 100))
     });
     let watched = if gate.is_required() { "" } else { " · only watched" };
-    let negated = if gate.spec().promise().negated { "negated: " } else { "" };
+    let negated = turned(gate.spec().promise());
     format!("{}{changed} ({negated}{}{but}{took}){watched}", verdict(last.verdict), last.report.ended.brief())
+}
+
+/// What is said before the exit code of a gate that passes when its command fails.
+pub(crate) fn turned(promise: Promise<'_>) -> &'static str {
+    match (promise.red, promise.negated) {
+        (true, _) => "tests must fail: ",
+        (false, true) => "negated: ",
+        (false, false) => "",
+    }
 }
 
 /// A verdict for people, in the words of the sentences about it. Programs get its name.

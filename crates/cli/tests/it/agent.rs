@@ -110,7 +110,7 @@ fn children_that_loop_inherited_are_not_ended() {
 
 #[test]
 fn an_agent_over_its_time_is_ended_with_its_children_and_the_loop_goes_on() {
-    // req: D-15 partly: without --template and background
+    // req: D-15 partly: without background, which comes with loopd
     let user = user();
     let agent = "trap '' TERM; touch began-$LOOP_ITERATION; sleep 300 & cat > p$LOOP_ITERATION; \
                  if [ $LOOP_ITERATION = 1 ]; then setsid sleep 300; fi";
@@ -160,7 +160,7 @@ fn an_agent_behind_a_shell_is_asked_once_and_has_its_time_to_save() {
 
 #[test]
 fn an_agent_that_cannot_be_run_ends_the_loop_after_three_tries() {
-    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-21 partly: roadmap and prd come later
     let user = user();
     let ran = user.run(&start("no-such-agent --go", "false", &["-n", "9"])).expect_code(3);
     assert!(ran.out().contains("the agent failed 3 times in a row and changed nothing (exit 127)"), "{}", ran.text());

@@ -218,7 +218,7 @@ fn a_runtime_folder_that_cannot_be_used_is_done_without() {
 
 #[test]
 fn a_loop_that_is_at_work_and_does_not_answer_is_exit_5() {
-    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-21 partly: roadmap and prd come later
     let user = user();
     let running = user.begin(&start(TURN, "test -e go-1", &[]));
     user.wait_for_file("work/at-1");

@@ -5,7 +5,7 @@ use crate::{start, user};
 
 #[test]
 fn show_says_each_value_and_where_it_came_from() {
-    // req: C-25 partly: without templates and entries
+    // req: C-25 partly: tasks and stories come later
     // req: D-26 partly: keys of what exists
     let user = user().with("LOOP_MAX_ITER", "6");
     user.write("home/.config/loop/config.toml", "# mine\ntimeout = \"8m\"\n");
@@ -134,7 +134,7 @@ fn a_repository_grants_itself_nothing() {
 
 #[test]
 fn a_true_in_a_file_can_be_turned_off_by_a_flag() {
-    // req: C-25 partly: without templates and entries
+    // req: C-25 partly: tasks and stories come later
     let user = user();
     user.program("notify-send", "touch \"$HOME/told\"");
     user.write("home/.config/loop/config.toml", "notify = true\n");

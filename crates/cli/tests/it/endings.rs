@@ -62,7 +62,7 @@ fn ended_rightly(user: &TestEnv, code: Option<i32>, outcome: &str) -> Result<(),
 #[test]
 #[expect(clippy::print_stdout, reason = "the table is part of the result")]
 fn every_iteration_ends_with_the_right_outcome_whatever_the_agent_does() {
-    // req: D-15 partly: without --template and background
+    // req: D-15 partly: without background, which comes with loopd
     let wanted = std::env::var("ENDINGS").unwrap_or_default();
     let count = if wanted == "all" { 200 } else { 40 };
     let is_taken = |name: &str| wanted.is_empty() || wanted == "all" || wanted == name;

@@ -14,7 +14,7 @@ fn refused(words: &[&str], expected: &Expect) {
 
 #[test]
 fn a_mistyped_flag_command_or_value_is_explained() {
-    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-21 partly: roadmap and prd come later
     refused(
         &["start", "x", "--promis", "true"],
         &expect![[r#"
@@ -178,7 +178,7 @@ fn without_an_agent_it_says_what_was_looked_for_and_what_could_be_typed() {
 
 #[test]
 fn an_unknown_or_ambiguous_id_is_refused() {
-    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-21 partly: roadmap and prd come later
     let user = user();
     for command in ["history", "resume", "status", "rm"] {
         let ran = user.run(&[command, "zzz"]).expect_code(4);

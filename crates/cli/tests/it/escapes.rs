@@ -110,21 +110,21 @@ fn table(mode: &Mode, cases: &[Case], verdicts: &[Verdict]) -> (String, Vec<Stri
 #[test]
 fn nothing_outlives_a_run_of_root_in_a_cgroup() {
     // req: D-06 partly: without --rollback
-    // req: D-15 partly: without --template and background
+    // req: D-15 partly: without background, which comes with loopd
     matrix(&modes::CGROUP);
 }
 
 #[test]
 fn nothing_outlives_a_run_of_an_ordinary_user_in_a_cgroup_that_was_given_to_them() {
     // req: D-06 partly: without --rollback
-    // req: D-15 partly: without --template and background
+    // req: D-15 partly: without background, which comes with loopd
     matrix(&modes::DELEGATED);
 }
 
 #[test]
 fn nothing_outlives_a_run_of_an_ordinary_user_by_subreaper_and_sweep() {
     // req: D-06 partly: without --rollback
-    // req: D-15 partly: without --template and background
+    // req: D-15 partly: without background, which comes with loopd
     matrix(&modes::PLAIN);
 }
 

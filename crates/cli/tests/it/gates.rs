@@ -37,7 +37,7 @@ fn a_broken_promise_is_not_an_unverifiable_one() {
 
 #[test]
 fn a_gate_that_cannot_be_checked_ends_the_loop_with_its_command_and_its_words() {
-    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-21 partly: roadmap and prd come later
     // req: D-25
     for promise in
         ["no-such-check", "./not-there", "kill -9 $$", "! no-such-check", "! grep -q x no-such-file", "! kill -9 $$"]

@@ -4,7 +4,7 @@ use crate::{start, user};
 #[test]
 fn a_loop_out_of_iterations_says_so_and_how_to_go_on() {
     // req: D-01 partly: with a custom agent
-    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-21 partly: roadmap and prd come later
     let user = user();
     let ran = user.run(&start("echo x >> log", "false", &["-n", "3"])).expect_code(1);
     assert_eq!(user.read("work/log").lines().count(), 3);
@@ -60,8 +60,8 @@ fn a_loop_without_breaker_and_checkpoints_is_given_all_its_iterations() {
 
 #[test]
 fn variables_are_the_defaults_of_flags_and_flags_win() {
-    // req: D-22 partly: without LOOP_TEMPLATES_DIR and LOOPD_SOCKET
-    // req: C-25 partly: without templates and entries
+    // req: D-22 partly: without LOOPD_SOCKET, which comes with loopd
+    // req: C-25 partly: tasks and stories come later
     let user = user().with("LOOP_MAX_ITER", "2").with("LOOP_TIMEOUT", "9m").with("LOOP_AGENT", "custom");
     let ran = user.run(&start("true", "false", &[])).expect_code(1);
     assert!(ran.err().contains("2 iterations (LOOP_MAX_ITER) · agent 9m (LOOP_TIMEOUT)"), "{}", ran.text());

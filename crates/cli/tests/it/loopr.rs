@@ -220,7 +220,7 @@ say 'I read it.'"#;
 #[test]
 fn an_agent_that_fails_again_and_again_is_an_error_that_is_told() {
     // req: B-13
-    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-21 partly: roadmap and prd come later
     let env = loopr(r#"echo '{"type":"turn.failed","error":{"message":"it broke"}}'; exit 1"#);
     // An agent that fails says no status block either, and by default two of those open the circuit first.
     env.write("work/.loopr/config", "MAX_MISSING_STATUS=9\n");

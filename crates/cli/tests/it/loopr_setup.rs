@@ -213,7 +213,7 @@ fn the_task_is_the_prompt_else_the_file_else_stdin_else_nothing_starts() {
 
 #[test]
 fn a_missing_codex_and_wrong_words_are_refused_before_anything_is_made() {
-    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-21 partly: roadmap and prd come later
     let env = TestEnv::new(env!("CARGO_BIN_EXE_loopr"));
     refused(env.run(&["loop", "do it"]), &env, &["the agent codex is not installed"]);
     refused(env.run(&["lopp", "do it"]), &env, &["unknown command lopp", "did you mean loop?"]);

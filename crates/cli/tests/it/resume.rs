@@ -161,7 +161,7 @@ fn changed_settings_hold_from_then_on_and_others_are_refused() {
 
 #[test]
 fn a_file_that_changed_meanwhile_does_not_change_a_loop() {
-    // req: C-25 partly: without templates and entries
+    // req: C-25 partly: tasks and stories come later
     let user = user();
     user.write("home/.config/loop/config.toml", "timeout = \"8m\"\n");
     user.run(&start("true", "false", &["-n", "1"])).expect_code(1);

@@ -6,7 +6,7 @@ use crate::{start, user};
 #[test]
 fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
     // req: D-01 partly: with a custom agent
-    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-21 partly: roadmap and prd come later
     // req: D-02
     // req: A-24 partly: the lines of iteration start and end
     let user = user();
@@ -98,7 +98,7 @@ fn the_prompt_comes_from_an_argument_a_file_or_stdin_whatever_its_length() {
 #[test]
 fn injected_files_stand_in_every_prompt() {
     // req: D-07 partly: --inject at start
-    // req: D-15 partly: without --template and background
+    // req: D-15 partly: without background, which comes with loopd
     let user = user();
     user.write("hint.md", "Use the new parser.");
     user.write("more.md", &"A long hint. ".repeat(1000));
@@ -242,7 +242,7 @@ fn a_dry_run_is_refused_where_a_start_would_be_and_says_when_nothing_would_run()
 
 #[test]
 fn a_wish_for_a_notification_is_met_at_every_end_and_cannot_change_it() {
-    // req: D-15 partly: without --template and background
+    // req: D-15 partly: without background, which comes with loopd
     for (promise, word, code) in [("true", "completed (before any iteration)", 0), ("false", "failed", 1)] {
         let user = user();
         user.program("notify-send", "printf '%s|' \"$@\" \"$LOOP_REASON\" > \"$HOME/told\"; exit 9");

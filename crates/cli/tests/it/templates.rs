@@ -103,10 +103,10 @@ fn an_own_template_of_the_same_name_wins_and_says_so() {
     assert!(list.contains("quick") && !list.contains("own, in place"), "{list}");
     // Its goal is the whole task.
     user.run(&["start", "--template", "quick", "--agent-cmd", "touch done"]).expect_code(0);
-    user.run(&["start", "--template", "tdd", "--agent-cmd", "touch done"]).expect_code(4);
+    user.run(&["start", "--template", "feature", "--agent-cmd", "touch done"]).expect_code(4);
     for (value, why) in [("relative/folder", "it is not a whole path"), ("/dev/null", "it is not a folder")] {
         let user = project(false).with("LOOP_TEMPLATES_DIR", value);
-        let ran = user.run(&["start", "x", "--template", "tdd", "--agent-cmd", "true"]).expect_code(4);
+        let ran = user.run(&["start", "x", "--template", "feature", "--agent-cmd", "true"]).expect_code(4);
         assert!(ran.err().contains("LOOP_TEMPLATES_DIR") && ran.err().contains(why), "{}", ran.text());
     }
 }
@@ -213,11 +213,11 @@ fn on_a_terminal_the_editor_is_opened_and_what_was_typed_stays_also_where_it_is_
 #[test]
 fn a_template_that_needs_a_promise_asks_for_it_on_a_terminal_and_says_what_is_missing_elsewhere() {
     let user = user();
-    let words = ["start", "x", "--template", "tdd", "--agent-cmd", "touch done"];
+    let words = ["start", "x", "--template", "feature", "--agent-cmd", "touch done"];
     let ran = user.run(&words).expect_code(4);
     assert!(ran.err().contains("error: --promise is missing"), "{}", ran.text());
-    assert!(ran.err().contains("the template tdd looks for a command for this (test)"), "{}", ran.text());
-    let line = format!("{} start x --template tdd --agent-cmd 'touch done'", env!("CARGO_BIN_EXE_loop"));
+    assert!(ran.err().contains("the template feature looks for a command for this (test)"), "{}", ran.text());
+    let line = format!("{} start x --template feature --agent-cmd 'touch done'", env!("CARGO_BIN_EXE_loop"));
     let mut running = user.begin_on_a_terminal(&line, Stdio::piped());
     user.wait_for_screen("Which one?", 1);
     running.type_in(b"test -e done\n");

@@ -30,7 +30,7 @@ fn project() -> TestEnv {
 
 #[test]
 fn the_example_of_the_documentation_runs_as_it_is_written() {
-    // req: D-12 partly: runs of workflow files
+    // req: D-12
     let user = project();
     user.program("npm", NPM);
     user.program("notify-send", "echo \"$*\" > told.txt");
@@ -75,6 +75,7 @@ fn loops_that_do_not_depend_on_each_other_work_at_once_and_are_merged() {
 #[test]
 fn a_loop_that_fails_runs_on_failure_and_nothing_of_the_workspace_changes() {
     // req: D-12 partly: runs of workflow files
+    // req: D-21 partly: roadmap and prd come later
     let user = project();
     user.program("loop", &format!("exec {} \"$@\"", env!("CARGO_BIN_EXE_loop")));
     user.write(

@@ -127,7 +127,7 @@ impl BaseGates {
 fn is_as_strict(claim: &ClaimedGate, gate: &GateSpec) -> bool {
     let ((need, all), base) = (claim.passes.unwrap_or((1, 1)), gate.needs());
     let tries = need >= base.passes && all.saturating_sub(need) <= base.tries.saturating_sub(base.passes);
-    claim.required && tries && (gate.trust_exit || !claim.trust_exit)
+    claim.required && tries && (gate.trust_exit || !claim.trust_exit) && gate.red == claim.red
 }
 
 /// Names of files in a command, and those that its programs read first.

@@ -102,6 +102,8 @@ pub struct ClaimedGate {
     pub timeout_ms: Option<u64>,
     /// Whether its exit code alone counts.
     pub trust_exit: bool,
+    /// Whether it passes when tests fail.
+    pub red: bool,
     /// What it said.
     pub verdict: String,
     /// The hash of its output.
@@ -130,6 +132,7 @@ impl ClaimedGate {
             watch: !self.required,
             timeout_ms: self.timeout_ms,
             trust_exit: self.trust_exit,
+            red: self.red,
             ..GateSpec::new(&self.name, command)
         })
     }
@@ -258,6 +261,7 @@ fn gate(value: &Value) -> Option<ClaimedGate> {
         passes,
         timeout_ms: value["timeout_ms"].as_u64().map(|limit| limit.min(TIMEOUT_MS_MAX)),
         trust_exit: value["trust_exit"] == true,
+        red: value["red"] == true,
         verdict: text(&value["verdict"]),
         output_sha256: digest(value, "output_sha256", &[64]),
         inputs: inputs.take(INPUTS_MAX).map(str::to_owned).collect(),

@@ -170,7 +170,7 @@ fn gate_row(gate: &ProofGate, spec: &GateSpec, limit_ms: u64, inputs: &[GateInpu
     let inputs = inputs.iter().map(|input| json!({"path": input.path, "gitBlob": input.git_blob}));
     let tests =
         gate.tests.map(|(passed, failed, skipped)| json!({"passed": passed, "failed": failed, "skipped": skipped}));
-    json!({
+    let mut row = json!({
         "name": gate.name,
         "command": spec.command,
         "command_sha256": text_hash(&spec.command),
@@ -184,7 +184,11 @@ fn gate_row(gate: &ProofGate, spec: &GateSpec, limit_ms: u64, inputs: &[GateInpu
         "duration_ms": gate.duration_ms,
         "output_sha256": gate.sha256,
         "tests": tests,
-    })
+    });
+    if spec.red {
+        row["red"] = json!(true);
+    }
+    row
 }
 
 /// The SHA-256 of a text, in hexadecimal digits.

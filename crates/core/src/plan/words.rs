@@ -78,6 +78,7 @@ impl PlanState {
                 let gates = node.gates.as_ref().map_or_else(String::new, |gates| format!(": {}", gates.words()));
                 format!("it passes alone, and gates fail on the merged tree{gates}")
             }
+            NodeEnd::HostFailure { why } if node.run.is_none() => format!("not started: {why}"),
             NodeEnd::HostFailure { why } => format!("could not work: {why}"),
         }
     }

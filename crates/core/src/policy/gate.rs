@@ -125,16 +125,21 @@ pub struct EarlierTests {
 #[must_use]
 pub fn contradiction(tests: Option<&TestsSeen>, earlier: EarlierTests, _: &Deciding) -> Option<ExitContradiction> {
     let tests = tests?;
-    // Where failing tests are named, those of the start are known by name; else there may be as many.
-    let new = match (earlier.accepted, tests.failing_since_start.count) {
-        (0, _) => tests.failed,
-        (accepted, 0) => tests.failed.saturating_sub(accepted),
-        (_, named) => named,
-    };
+    let new = new_failures(tests, earlier);
     if new > 0 {
         return Some(ExitContradiction::FailingTests { count: new });
     }
     (tests.ran() == 0 && earlier.most > 0).then_some(ExitContradiction::NoTests { before: earlier.most })
+}
+
+/// How many tests fail that did not fail at the start. Where failing tests are named, those of the start are known by
+/// name; else there may be as many.
+fn new_failures(tests: &TestsSeen, earlier: EarlierTests) -> u32 {
+    match (earlier.accepted, tests.failing_since_start.count) {
+        (0, _) => tests.failed,
+        (accepted, 0) => tests.failed.saturating_sub(accepted),
+        (_, named) => named,
+    }
 }
 
 impl ExitContradiction {
@@ -197,6 +202,8 @@ pub struct Promise<'a> {
     pub times: bool,
     /// Whether a `!` stands before several commands. It is the shell's own, for which a failure to run is a success.
     pub left_to_shell: bool,
+    /// Whether it passes when its tests run and at least one of them fails.
+    pub red: bool,
 }
 
 impl<'a> Promise<'a> {
@@ -216,7 +223,8 @@ impl<'a> Promise<'a> {
     #[must_use]
     pub fn parse(line: &'a str) -> Self {
         let whole = line.trim();
-        let plain = Self { command: whole, negated: false, searches: false, times: false, left_to_shell: false };
+        let plain =
+            Self { command: whole, negated: false, searches: false, times: false, left_to_shell: false, red: false };
         let Some(rest) = whole.strip_prefix('!').map(str::trim_start) else { return plain };
         let rest = without_last_semicolon(rest);
         match Shape::of(rest) {
@@ -226,9 +234,22 @@ impl<'a> Promise<'a> {
                 searches: exit_2_is_error(last),
                 times: programs(last).any(|program| program == "timeout"),
                 left_to_shell: false,
+                red: false,
             },
             Shape::Several => Self { left_to_shell: true, ..plain },
         }
+    }
+
+    /// The same command as a promise that tests fail.
+    #[must_use]
+    pub fn wanting_red(self) -> Self {
+        Self { red: true, ..self }
+    }
+
+    /// Whether a command that fails is a pass: what its tests say is then no evidence against it.
+    #[must_use]
+    pub fn wants_failure(&self) -> bool {
+        self.negated || self.red
     }
 
     /// The verdict for the end of its process. `ran_before`: the gate has completed in this run before, so that a
@@ -241,6 +262,9 @@ impl<'a> Promise<'a> {
     /// The verdict for a try, by its exit code and by its output.
     #[must_use]
     pub fn judge_try(&self, tried: &TryEvidence<'_>, deciding: &Deciding) -> TryVerdict {
+        if self.red {
+            return TryVerdict { verdict: judge_red(tried), contradiction: None };
+        }
         let verdict = self.judge(tried.ended, tried.ran_before, deciding);
         let believes_tests = verdict == Verdict::Pass && !self.negated && !tried.trust_exit;
         let tests = tried.tests.filter(|_| believes_tests);
@@ -257,6 +281,21 @@ impl<'a> Promise<'a> {
             Ended::Exit(_) => Verdict::Pass,
             Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => Verdict::Unverifiable,
         }
+    }
+}
+
+/// Red: the command says that it failed, and its output shows that tests ran and which failed. A file that cannot be
+/// loaded and a build that fails show nothing, and neither does what failed before any work.
+fn judge_red(tried: &TryEvidence<'_>) -> Verdict {
+    let is_red = |tests: &TestsSeen| {
+        let new = tried.earlier.map_or(tests.failed, |earlier| new_failures(tests, earlier));
+        !tests.files_only && tests.failed > 0 && new > 0
+    };
+    match judge_plain(tried.ended, tried.ran_before) {
+        Verdict::Pass => Verdict::Fail,
+        Verdict::Fail if tried.tests.is_some_and(is_red) => Verdict::Pass,
+        Verdict::Fail => Verdict::Fail,
+        Verdict::Unverifiable => Verdict::Unverifiable,
     }
 }
 

@@ -51,6 +51,8 @@ pub struct GateSaid {
     pub watch: bool,
     /// The command as the user wrote it.
     pub command: String,
+    /// It passes when its tests run and at least one of them fails.
+    pub red: bool,
     /// How it ended last: `exit 1`; none before its first run.
     pub ended: Option<String>,
     /// What of its output is about failures, where tests are known in it.
@@ -132,6 +134,10 @@ fn section(prompt: &mut String, name: &str, body: &str) {
 fn gate_text(gate: &GateSaid) -> String {
     let command = gate.command.replace('\n', "\n    ");
     match (gate.name.as_str(), gate.watch) {
+        ("", _) if gate.red => format!(
+            "The task is done when this command runs the tests here and at least one of them fails that did not fail \
+             before. A build or a file of tests that cannot be loaded does not count:\n\n    {command}"
+        ),
         ("", _) => format!("The task is done when this command succeeds here:\n\n    {command}"),
         (name, false) => {
             format!("The task is done only when this command ({name}) succeeds here, too:\n\n    {command}")

@@ -35,6 +35,8 @@ pub struct GateSpec {
     pub watch: bool,
     /// Its exit code alone counts, whatever its output says about tests.
     pub trust_exit: bool,
+    /// It passes when its tests run and at least one of them fails.
+    pub red: bool,
 }
 
 impl GateSpec {
@@ -47,7 +49,8 @@ impl GateSpec {
     /// How it is run and judged.
     #[must_use]
     pub fn promise(&self) -> Promise<'_> {
-        Promise::parse(&self.command)
+        let promise = Promise::parse(&self.command);
+        if self.red { promise.wanting_red() } else { promise }
     }
 
     /// How many tries must pass, and how many there are.

@@ -202,7 +202,8 @@ impl GateSettings {
     /// What has to pass: the promise, then the others.
     #[must_use]
     pub fn all(&self) -> Vec<GateSpec> {
-        let promise = self.promise.as_ref().map(|command| GateSpec::new(PROMISE, command));
+        let promise = self.promise.as_ref();
+        let promise = promise.map(|command| GateSpec { red: self.red, ..GateSpec::new(PROMISE, command) });
         promise.into_iter().chain(self.gate.iter().cloned()).collect()
     }
 }

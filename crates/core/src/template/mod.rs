@@ -1,7 +1,8 @@
 //! Templates: how a task is put to the agent, with gates and settings, under a name.
 //!
 //! A template is a TOML file with the keys of `config.toml`, and a few of its own: `description`, `goal` with `{{prompt}}`,
-//! and `find` in the place of a command, which stands for what the project has.
+//! `find` in the place of a command, which stands for what the project has, and
+//! `phases`, the templates of several loops one after the other.
 //!
 //! | file | what is there |
 //! |---|---|
@@ -33,6 +34,10 @@ pub const BUILT_IN: [(&str, &str); 6] = [
     ("performance", include_str!("built_in/performance.toml")),
 ];
 
+/// The loops of built-in templates that have several: name and text. They can be used alone, too.
+pub const BUILT_IN_PHASES: [(&str, &str); 2] =
+    [("tdd-red", include_str!("built_in/tdd-red.toml")), ("tdd-green", include_str!("built_in/tdd-green.toml"))];
+
 /// A template.
 #[derive(Debug, Clone)]
 pub struct Template {
@@ -48,6 +53,8 @@ pub struct Template {
     pub given: Vec<Given>,
     /// As which layer its settings count.
     pub layer: Layer,
+    /// The templates of its loops, where it is a workflow of several: each begins with what the one before left.
+    pub phases: Vec<String>,
 }
 
 /// A gate that is looked for in the project.

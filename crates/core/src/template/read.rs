@@ -15,8 +15,11 @@ const GOAL_BYTES_MAX: usize = 64 * 1024;
 /// One line of a list.
 const DESCRIPTION_LETTERS_MAX: usize = 200;
 /// Keys that only templates have.
-const OWN: [&str; 3] = ["description", "goal", GATES];
+const OWN: [&str; 4] = ["description", "goal", PHASES, GATES];
 const GATES: &str = "gates";
+const PHASES: &str = "phases";
+/// So many loops a template may have.
+const PHASES_MAX: usize = 16;
 /// What a template may not say: it belongs to the user's own settings, or makes no sense here.
 const NOT_HERE: [(&str, &str); 4] = [
     ("agents", "describe agents in your config.toml, and name one here: agent = \"mine\""),
@@ -61,7 +64,34 @@ pub(super) fn template(name: &str, text: &str, file: &str, layer: Layer) -> Resu
             Refusal::new(why, "say in a few words what it is for"),
         ));
     }
-    Ok(Template { name: name.to_owned(), description, goal, wanted, given, layer })
+    let phases = match root.get(PHASES) {
+        Some(item) => phases(item, name).map_err(|refusal| wrong(at(PHASES), "template", PHASES, refusal))?,
+        None => Vec::new(),
+    };
+    if let Some((key, _)) = root.iter().find(|(key, _)| !phases.is_empty() && !["description", PHASES].contains(key)) {
+        let why = format!("{key} cannot stand beside phases");
+        let hint = "write it into the template of the phase, or give it as a flag";
+        return Err(wrong(at(key), "template", key, Refusal::new(why, hint)));
+    }
+    Ok(Template { name: name.to_owned(), description, goal, wanted, given, layer, phases })
+}
+
+/// The templates of the loops, one after the other.
+fn phases(item: &Item, name: &str) -> Result<Vec<String>, Refusal> {
+    let hint = "phases = [\"tdd-red\", \"tdd-green\"]";
+    let list = item.as_array().ok_or_else(|| Refusal::new("it must be a list of names of templates", hint))?;
+    let mut all: Vec<String> = Vec::new();
+    for value in list {
+        let phase = value.as_str().ok_or_else(|| Refusal::new("it must be a list of names of templates", hint))?;
+        if phase == name || all.iter().any(|other| other == phase) {
+            return Err(Refusal::new(format!("{} is there twice", escaped(phase)), "each phase has its own template"));
+        }
+        all.push(phase.to_owned());
+    }
+    if all.len() < 2 || all.len() > PHASES_MAX {
+        return Err(Refusal::new(format!("there must be 2 to {PHASES_MAX} phases"), hint));
+    }
+    Ok(all)
 }
 
 /// A key that neither templates nor settings have, with the nearest one.

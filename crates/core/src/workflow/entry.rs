@@ -55,10 +55,9 @@ const COMMIT_LATER: &str = "commit by yourself after the workflow: git commit";
 const FOR_ONE_START: &str = "it is for the person who starts a loop";
 
 /// Flags of `loop start` that are not settings.
-const NOT_SETTINGS: [(&str, &str); 8] = [
+const NOT_SETTINGS: [(&str, &str); 7] = [
     ("prompt_file", "write the text itself: prompt: | and the text in indented lines"),
     ("workspace", "a workflow works in one folder: loop workflow run FILE -C DIR"),
-    ("template", "write what the template has: loop template show NAME"),
     ("best_of", "a loop of a workflow is one loop; start it alone: loop start … --best-of N"),
     ("background", "take it out"),
     ("dry_run", "loop workflow run FILE --dry-run"),
@@ -177,7 +176,7 @@ impl Parts {
             let what = format!("{} has no prompt", self.named());
             fields.faults.at(at, what, "add prompt: with the task, or ask: with a question to a person");
         }
-        let is_judged = ["promise", "gate", "no_promise"].iter().any(|key| self.has(key));
+        let is_judged = ["promise", "gate", "no_promise", "template"].iter().any(|key| self.has(key));
         if !is_judged {
             let what = format!("{} has no promise", self.named());
             let hint = "add promise: with a command that passes when the work is done, or no_promise: true";

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use super::error::{Faults, FilePosition};
 use super::shell::{self, Filling};
 use super::tree::{Tree, YamlNode};
-use super::variables::{FAILED_LOOP, Piece, Variables, answer_of, pieces, place_of};
+use super::variables::{FAILED_LOOP, PORT_NAMES, Piece, Variables, answer_of, pieces, place_of, port_mark};
 use crate::settings::{Kind, parse_value};
 use crate::text;
 
@@ -15,6 +15,8 @@ pub(super) enum Use {
     Plain,
     /// As it is; answers to questions are filled in later.
     Prompt,
+    /// As it is, in a value of `env:`, which may ask for ports.
+    Env,
     /// As one entry of a list: without line breaks.
     Entry,
     /// As one entry of a list that commas divide.
@@ -154,6 +156,7 @@ impl<'a> Fields<'a> {
                 let later = how == Use::Prompt && pieces.iter().any(has_answer);
                 Some(pieces.iter().map(|piece| plain(piece, variables, later)).collect())
             }
+            Use::Env => Some(pieces.iter().map(|piece| in_env(piece, variables)).collect()),
             Use::Shell | Use::ShellLine | Use::Words | Use::FailureHook => {
                 if let Some(place) = unreadable(text, how) {
                     self.unquotable(node.at, place);
@@ -217,14 +220,18 @@ impl<'a> Fields<'a> {
         if answer_of(name).is_some() {
             let known = match how {
                 Use::Prompt | Use::Shell | Use::ShellLine | Use::FailureHook => true,
-                Use::Plain | Use::Entry | Use::CommaEntry | Use::Words => false,
+                Use::Plain | Use::Env | Use::Entry | Use::CommaEntry | Use::Words => false,
             };
             let what = format!("{{{{{name}}}}} is known in prompts and in commands only");
             return (!known).then(|| (what, "take it out here".to_owned()));
         }
         let Some(value) = self.variables.get(name) else {
-            if self.variables.may_be_unset() {
+            if self.variables.may_be_unset() || (how == Use::Env && PORT_NAMES.contains(&name)) {
                 return None;
+            }
+            if PORT_NAMES.contains(&name) {
+                let what = format!("{{{{{name}}}}} is known in env: only");
+                return Some((what, format!("write env: {{PORT: \"{{{{{name}}}}}\"}}, and \"$PORT\" here")));
             }
             let near = text::nearest(name, self.variables.names());
             let hint = match near {
@@ -234,7 +241,7 @@ impl<'a> Fields<'a> {
             return Some((format!("the variable {name} is not set"), hint));
         };
         let divides = |letter: char| match how {
-            Use::Plain | Use::Prompt | Use::Shell | Use::Words | Use::FailureHook => false,
+            Use::Plain | Use::Prompt | Use::Env | Use::Shell | Use::Words | Use::FailureHook => false,
             Use::Entry | Use::ShellLine => letter == '\n',
             Use::CommaEntry => ['\n', ',', '\\'].contains(&letter),
         };
@@ -308,10 +315,21 @@ fn unreadable(text: &str, how: Use) -> Option<&'static str> {
         | Use::Words
         | Use::Plain
         | Use::Prompt
+        | Use::Env
         | Use::Entry
         | Use::CommaEntry
         | Use::Shell
         | Use::FailureHook => None,
+    }
+}
+
+/// A value of `env:`. A port that no `--set` gives is chosen when a process is started.
+fn in_env(piece: &Piece<'_>, variables: &Variables) -> String {
+    match piece {
+        Piece::Variable(name) if variables.get(name).is_none() && !variables.may_be_unset() => {
+            port_mark(name).map_or_else(|| plain(piece, variables, false), str::to_owned)
+        }
+        Piece::Text(_) | Piece::Bad(_) | Piece::Braces | Piece::Variable(_) => plain(piece, variables, false),
     }
 }
 

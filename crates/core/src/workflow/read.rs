@@ -5,7 +5,7 @@ use super::entry::{self, ReadEntry};
 use super::fields::{Fields, Use};
 use super::graph;
 use super::tree::{self, Pair, Tree, YamlNode};
-use super::variables::Variables;
+use super::variables::{Variables, with_ports};
 use super::{EnvVariable, FilePosition, HOOK_TIMEOUT_MS, Workflow, WorkflowEntry, WorkflowError};
 use crate::plan::{HOOK_BYTES_MAX, HOOKS_MAX, NODES_MAX, OnConflict};
 use crate::settings::{Kind, catalogue, micros, millis};
@@ -266,8 +266,8 @@ fn env(fields: &mut Fields<'_>, node: &YamlNode) -> Vec<EnvVariable> {
             let name = text::escaped_head(name, 60);
             fields.faults.at(pair.key.at, format!("{name} cannot be a variable of the environment here"), hint);
         }
-        let Some(value) = fields.scalar(&pair.value, name, "a text", Use::Plain) else { continue };
-        if value.contains('\0') {
+        let Some(value) = fields.scalar(&pair.value, name, "a text", Use::Env) else { continue };
+        if with_ports(&value, 0, 0).contains('\0') {
             fields.faults.at(pair.value.at, format!("the value of {name} has a NUL byte"), "take it out");
         }
         all.push(EnvVariable { name: name.to_owned(), value });

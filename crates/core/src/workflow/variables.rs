@@ -11,6 +11,29 @@ pub const FAILED_LOOP: &str = "failed_loop";
 pub const FAILED_LOOP_VARIABLE: &str = "LOOP_FAILED_LOOP";
 /// Before the id of a question: `{{answer.look}}` is what a person answered to the question `look`.
 const ANSWER: &str = "answer.";
+/// Known in `env:` only: the first and the last port of the range that is reserved for a loop.
+pub(super) const PORT_NAMES: [&str; 2] = ["port", "port_last"];
+/// What stands in a value of `env:` for a port until a process is started. No value that people write has a NUL byte.
+const PORT_MARKS: [&str; 2] = ["\0port\0", "\0port_last\0"];
+
+/// What stands for a port in a value of `env:`.
+pub(super) fn port_mark(name: &str) -> Option<&'static str> {
+    PORT_NAMES.iter().position(|known| *known == name).and_then(|at| PORT_MARKS.get(at).copied())
+}
+
+/// Whether a value of `env:` asks for ports.
+#[must_use]
+pub fn wants_ports(value: &str) -> bool {
+    PORT_MARKS.iter().any(|mark| value.contains(mark))
+}
+
+/// A value of `env:` with the first and the last port of a range.
+#[must_use]
+pub fn with_ports(value: &str, first: u16, last: u16) -> String {
+    let [first_mark, last_mark] = PORT_MARKS;
+    value.replace(first_mark, &first.to_string()).replace(last_mark, &last.to_string())
+}
+
 /// A longer value belongs into a file of the workspace.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 

@@ -222,3 +222,33 @@ fn failing_tests_contradict_a_pass_by_exit_code_and_nothing_else() {
     assert_eq!(judged("pytest", 1), (Verdict::Fail, None));
     assert_eq!(judged("! pytest", 1), (Verdict::Pass, None));
 }
+
+#[test]
+fn a_red_gate_passes_only_when_tests_ran_and_one_of_them_fails_that_did_not_before() {
+    // req: D-11 partly: a gate that demands a red run
+    use Verdict::{Fail, Pass, Unverifiable};
+    let seen = |passed, failed| Some(TestsSeen { passed, failed, ..TestsSeen::default() });
+    let unloaded = Some(TestsSeen { failed: 1, files_only: true, ..TestsSeen::default() });
+    let accepted = |accepted| Some(EarlierTests { most: 3, accepted });
+    let cases = [
+        (Ended::Exit(1), seen(2, 1), accepted(0), Pass),
+        (Ended::Exit(1), seen(2, 1), None, Pass),
+        // All pass; nothing ran; a file of tests cannot be loaded; no output that is known.
+        (Ended::Exit(0), seen(3, 0), accepted(0), Fail),
+        (Ended::Exit(1), seen(0, 0), accepted(0), Fail),
+        (Ended::Exit(1), unloaded, accepted(0), Fail),
+        (Ended::Exit(101), None, accepted(0), Fail),
+        // It failed before any work.
+        (Ended::Exit(1), seen(2, 1), accepted(1), Fail),
+        (Ended::Exit(1), seen(2, 2), accepted(1), Pass),
+        // A command that says that all is well is not red, whatever it prints.
+        (Ended::Exit(0), seen(2, 1), accepted(0), Fail),
+        (Ended::Exit(127), seen(2, 1), accepted(0), Unverifiable),
+    ];
+    for (ended, tests, earlier, verdict) in cases {
+        let (tests, trust_exit) = (tests.as_ref(), false);
+        let tried = TryEvidence { ended: &ended, tests, ran_before: true, earlier, trust_exit };
+        let judged = consult(|deciding| Promise::parse("make test").wanting_red().judge_try(&tried, deciding));
+        assert_eq!((judged.verdict, judged.contradiction), (verdict, None), "{ended:?} {tests:?} {earlier:?}");
+    }
+}

@@ -85,7 +85,7 @@ fn the_gate_is_asked_after_the_last_allowed_iteration_too() {
 
 #[test]
 fn an_agent_over_its_time_is_ended_its_edits_are_judged_and_the_next_prompt_says_so() {
-    // req: D-15 partly: without --template and background
+    // req: D-15 partly: without background, which comes with loopd
     let told = play_with(
         &[("timeout", "2s")],
         "0 opened\n1 saved\n2 fail\n1999 deadline\n2002 deadline\n2100 agent-by-us\n2101 saved\n2102 measured\n2103 fail",
@@ -121,7 +121,7 @@ fn an_agent_that_fails_is_told_so_and_its_iteration_counts() {
 
 #[test]
 fn the_end_is_told_once_when_asked_for_and_a_failing_notification_changes_nothing() {
-    // req: D-15 partly: without --template and background
+    // req: D-15 partly: without background, which comes with loopd
     let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 pass\n2 certified\n3 notified");
     expect![[r#"
         0 checkpoint initial

@@ -13,7 +13,7 @@ fn refuse(error: &SettingsError) -> String {
 
 #[test]
 fn the_strongest_layer_wins_whatever_the_order_in_which_they_come() {
-    // req: C-25 partly: without templates and entries
+    // req: C-25 partly: tasks and stories come later
     let layers = [Layer::Flag, Layer::Environment, Layer::Entry, Layer::Template, Layer::Project, Layer::User];
     for (count, _) in layers.iter().enumerate() {
         let mut all: Vec<Given> =
@@ -180,7 +180,7 @@ fn durations_have_a_unit_and_are_never_zero() {
 
 #[test]
 fn a_bad_variable_is_named() {
-    // req: D-22 partly: without LOOP_TEMPLATES_DIR and LOOPD_SOCKET
+    // req: D-22 partly: without LOOPD_SOCKET, which comes with loopd
     for (variable, value) in
         [("LOOP_AGENT", "c lod"), ("LOOP_CHECKPOINT", "zip"), ("LOOP_MAX_ITER", "0"), ("LOOP_TIMEOUT", "5")]
     {

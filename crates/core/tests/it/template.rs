@@ -2,7 +2,7 @@
 use loop_core::policy::protect::{asks_to_remove_test, names_file};
 use loop_core::project::{ProjectListing, ProjectProposals, propose};
 use loop_core::settings::*;
-use loop_core::template::{BUILT_IN, Template, starting_text, text_of_run};
+use loop_core::template::{BUILT_IN, BUILT_IN_PHASES, Template, starting_text, text_of_run};
 
 fn read(text: &str) -> Result<Template, SettingsError> {
     Template::read("mine", text, "mine.toml", Layer::Template)
@@ -34,15 +34,22 @@ fn with(template: &str, others: Vec<Given>) -> Resolved {
 fn the_built_in_templates_are_right_and_begin_with_the_prompt() {
     let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["tdd", "bugfix", "refactor", "feature", "security", "performance"]);
-    for (name, text) in BUILT_IN {
+    for (name, text) in BUILT_IN.into_iter().chain(BUILT_IN_PHASES) {
         let template = Template::read(name, text, name, Layer::Template).unwrap();
         assert!(!template.description.is_empty() && template.description.len() < 90, "{name}");
+        if name == "tdd" {
+            assert_eq!(template.phases, BUILT_IN_PHASES.map(|(phase, _)| phase));
+            continue;
+        }
         let task = template.task(Some("fix the parser\n"));
         assert!(task.starts_with("fix the parser\n\n") && !task.contains("{{"), "{task}");
         let settings = resolve(template.layer(&node(), &[]).given);
         assert_eq!(settings.text(keys::promise()), "npm test", "{name}");
         assert_eq!(settings.text(keys::require_tests_kept()), "true", "{name}: no test may be lost");
-        assert_eq!(settings.text(keys::work_first()), "true", "{name}: tests that pass are not the end");
+        // The tests of the second loop of tdd fail when it begins.
+        let work_first = if name == "tdd-green" { "false" } else { "true" };
+        assert_eq!(settings.text(keys::work_first()), work_first, "{name}: tests that pass are not the end");
+        assert_eq!(settings.text(keys::red()) == "true", name == "tdd-red", "{name}");
         // What the words of a template say must not allow the agent anything.
         for file in ["Makefile", "check.sh", "test.sh", "run.sh", "package.json", "tests/test_a.py", "bench.sh"] {
             assert!(!names_file(&template.goal, file), "{name} names {file}");
@@ -191,4 +198,21 @@ fn new_templates_can_be_read_and_have_what_the_loop_was_given() {
         assert_eq!(again.text(key), settings.text(key), "{}", key.name);
     }
     assert_eq!(read(&text).unwrap().task(Some("do it")), "do it");
+}
+
+// req: D-11 partly: a template may be one loop or a workflow
+#[test]
+fn a_template_of_several_loops_has_their_names_and_nothing_else() {
+    let template = read("description = \"x\"\nphases = [\"tdd-red\", \"tdd-green\"]\n").unwrap();
+    assert_eq!(template.phases, ["tdd-red", "tdd-green"]);
+    for (text, why) in [
+        ("phases = \"tdd-red\"\n", "it must be a list of names of templates"),
+        ("phases = [1, 2]\n", "it must be a list of names of templates"),
+        ("phases = [\"a\"]\n", "there must be 2 to 16 phases"),
+        ("phases = [\"a\", \"a\"]\n", "a is there twice"),
+        ("phases = [\"mine\", \"a\"]\n", "mine is there twice"),
+        ("phases = [\"a\", \"b\"]\nmax_iterations = 3\n", "max_iterations cannot stand beside phases"),
+    ] {
+        assert!(refused(text).contains(why), "{text}: {}", refused(text));
+    }
 }

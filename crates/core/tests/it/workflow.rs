@@ -348,7 +348,7 @@ loops:
     assert_eq!(work.setting("protect_tests"), Some("true"));
     let wrong = wrong(
         "loops:\n  - id: a\n    prompt: p\n    promise: m\n    max-iterations: 3\n    judge: here\n    timeout: 5\n    \
-         gate: [x]\n    on_failure: make clean\n    max_cost: 0\n    template: tdd\n    agent: [a]\n",
+         gate: [x]\n    on_failure: make clean\n    max_cost: 0\n    prompt_file: x\n    agent: [a]\n",
         &[],
     );
     expect![[r#"
@@ -376,10 +376,10 @@ loops:
           10 |     max_cost: 0
              |               ^
           hint: for example 2.50
-        flow.yaml:11:5: template is not a key of a loop
-          11 |     template: tdd
+        flow.yaml:11:5: prompt_file is not a key of a loop
+          11 |     prompt_file: x
              |     ^
-          hint: write what the template has: loop template show NAME
+          hint: write the text itself: prompt: | and the text in indented lines
         flow.yaml:12:12: agent must be a word, not a list
           12 |     agent: [a]
              |            ^

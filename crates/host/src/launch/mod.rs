@@ -51,5 +51,6 @@ pub use self::resume::{PreparedResume, ResumableRun, ResumeRequest, prepare_resu
 pub use self::settings::{own_settings, resolve};
 pub use self::start::{LaunchRequest, PlanLaunch, Prepared, check_not_claimed, create, prepare};
 pub use self::task::TaskSource;
-pub use self::template::layer_without_questions;
+pub use self::task::prompt as read_prompt;
+pub use self::template::{layer_without_questions, template_with_phases};
 pub use self::worker::{close_breaker, newest_run};

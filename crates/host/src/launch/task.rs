@@ -43,7 +43,10 @@ pub(super) fn read(
 }
 
 /// The prompt as text.
-fn prompt(source: &TaskSource, caller: &mut dyn LaunchCaller) -> Result<String, LaunchRefusal> {
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn prompt(source: &TaskSource, caller: &mut dyn LaunchCaller) -> Result<String, LaunchRefusal> {
     let bytes = match source {
         TaskSource::Caller => caller
             .task(TEXT_BYTES_MAX)

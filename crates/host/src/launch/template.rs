@@ -8,9 +8,11 @@ use loop_core::text;
 
 use super::approval::{self, GivenApproval};
 use super::caller::{LaunchCaller, LaunchNote};
+use super::start::LaunchRequest;
 use crate::paths::{Home, text_of};
 use crate::project_scan::proposals;
 use crate::refusal::LaunchRefusal;
+use crate::settings_files::gather;
 use crate::templates::{self, KnownTemplate, TemplateSource};
 
 /// The template of a start.
@@ -51,6 +53,7 @@ pub(super) fn choose(
     let known = find(home, workspace, named)?;
     let approval = approval::template(home, &known, flags, caller)?;
     let template = known.read()?;
+    refuse_phases(&template)?;
     note(&known, caller);
     let mut layer = layer_of(&template, workspace, given)?;
     if layer.missing.contains(&CheckUse::Test) {
@@ -65,6 +68,41 @@ pub(super) fn choose(
         caller.note(LaunchNote::progress(format!("note: {name}: {command} ({})", text::escaped(&found.reason))));
     }
     Ok(Some(StartTemplate { template, given: layer.given, missing: layer.missing, approval }))
+}
+
+/// The template of a start, where it has several loops. Nothing is asked: one of a project that has several loops must be
+/// approved first, as it is.
+///
+/// # Errors
+/// When there is no such template, it is wrong, or it is not approved.
+pub fn template_with_phases(home: &Home, request: &LaunchRequest) -> Result<Option<Template>, LaunchRefusal> {
+    let asked = request.workspace.clone().or_else(|| std::env::current_dir().ok());
+    let Some(workspace) = asked.and_then(|path| path.canonicalize().ok()) else { return Ok(None) };
+    let project = approval::approved_project(home, &workspace)?;
+    let mut given = gather(&home.config, project)?;
+    given.extend(request.given.iter().cloned());
+    let Some(named) = named(&given) else { return Ok(None) };
+    // A start says better what is wrong with it.
+    let Ok(known) = find(home, &workspace, named) else { return Ok(None) };
+    let Ok(template) = known.read() else { return Ok(None) };
+    if template.phases.is_empty() {
+        return Ok(None);
+    }
+    if !known.is_approved(home) {
+        return Err(LaunchRefusal::wrong(format!("the template {} is not approved", known.name))
+            .because("it comes with the repository, and says which loops are run")
+            .hint(format!("look at it, then copy it: loop template create {0} --from {0}", known.name)));
+    }
+    Ok(Some(template))
+}
+
+/// A template of several loops is no template of one.
+fn refuse_phases(template: &Template) -> Result<(), LaunchRefusal> {
+    let Some(first) = template.phases.first() else { return Ok(()) };
+    let (name, phases) = (&template.name, template.phases.join(", "));
+    Err(LaunchRefusal::wrong(format!("the template {name} is not one loop"))
+        .because(format!("it is {} loops, one after the other: {phases}", template.phases.len()))
+        .hint(format!("loop start \"…\" --template {name} runs all of them; for one loop: --template {first}")))
 }
 
 /// The layer of the template that these layers name, for a command that only looks: it asks nothing, and one that is not

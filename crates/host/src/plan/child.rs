@@ -1,5 +1,6 @@
 //! The child process of a plan: it drives one run, or runs gates, and ends with its plan. What it prints is one line of
 //! JSON. What became of a run is read from the journal of the run, never from this line.
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ use loop_core::machine::JournalEntry;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{Fact, RunState};
 use loop_core::settings::{GateSpec, Resolved, Settings};
+use loop_core::text;
 use loop_core::time::At;
 use loop_core::view::LiveDigest;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
@@ -33,6 +35,8 @@ pub(super) const CHILD: &str = "__plan";
 const REQUEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// How long the process that drove a run before may take to die.
 const HELD_WITHIN: Duration = Duration::from_secs(10);
+/// How much of what a command printed is said.
+const SAID_BYTES_MAX: usize = 400;
 /// How much of what a command prints is read to find its number.
 const NUMBER_BYTES_MAX: u64 = 64 * 1024;
 
@@ -106,8 +110,11 @@ pub(super) enum ChildLine {
     Gates(Vec<GateSaidAgain>),
     /// The number that a command printed last; none where it printed none or failed.
     Number(Option<f64>),
-    /// How a command ended.
-    Ended(Ended),
+    /// How a command ended, and the end of what it printed.
+    Ended {
+        ended: Ended,
+        says: String,
+    },
     /// A signal ended it, or the machine did not allow it.
     Failed(String),
 }
@@ -250,6 +257,7 @@ fn run_gates(request: &GatesRequest) -> io::Result<ChildLine> {
     let mut signals = Signals::listen()?;
     become_reaper()?;
     let mut said: Vec<GateSaidAgain> = Vec::new();
+    let mut set_up: BTreeSet<String> = BTreeSet::new();
     for GatesOfNode { node, settings } in &request.nodes {
         let settings = Settings::of(settings);
         let agent = &settings.values.agent;
@@ -263,6 +271,21 @@ fn run_gates(request: &GatesRequest) -> io::Result<ChildLine> {
         let containment = Containment::new(&request.mark, agent.containment.word(), None)?;
         let outputs = request.outputs.join(node);
         let mut runner = GateRunner::new(context, settings.gate_timeout_ms, outputs, containment, &mut signals);
+        // A copy has its dependencies first. Those of the workspace are the user's own.
+        let command = settings.values.gate.setup.clone().filter(|_| request.is_copy);
+        if let Some(command) = command.filter(|command| set_up.insert(command.clone())) {
+            let limit_ms = Some(settings.values.gate.setup_timeout.0);
+            let gate = GateSpec { timeout_ms: limit_ms, ..GateSpec::new("setup", &command) };
+            let tried = runner.try_once(&gate, &mut |_| {}).map_err(io::Error::other)?;
+            if runner.was_stopped() {
+                return Ok(ChildLine::Failed("it was stopped".to_owned()));
+            }
+            if tried.report.ended != Ended::Exit(0) {
+                let (ended, said) = (tried.report.ended.brief(), tried.report.excerpt.trim());
+                let why = format!("the setup command failed in the copy ({ended}): {said}");
+                return Ok(ChildLine::Failed(text::one_line(&why, SAID_BYTES_MAX)));
+            }
+        }
         for gate in &settings.gates {
             let judged = runner.judge(gate, &GateMemory::completed(true), &mut |_| {});
             let Some(judged) = judged.map_err(io::Error::other)? else {
@@ -275,7 +298,7 @@ fn run_gates(request: &GatesRequest) -> io::Result<ChildLine> {
                 name: judged.name,
                 watch: gate.watch,
                 verdict: judged.verdict,
-                said: loop_core::text::one_line(text.trim(), 200),
+                said: text::one_line(text.trim(), 200),
             });
         }
     }
@@ -303,7 +326,8 @@ fn run_command(request: &CommandRequest) -> io::Result<ChildLine> {
         return Ok(ChildLine::Failed("it was stopped".to_owned()));
     }
     if !request.wants_number {
-        return Ok(ChildLine::Ended(tried.report.ended));
+        let says = text::one_line(text::tail(tried.report.excerpt.trim(), SAID_BYTES_MAX), SAID_BYTES_MAX);
+        return Ok(ChildLine::Ended { ended: tried.report.ended, says });
     }
     let ended_well = tried.report.ended == Ended::Exit(0);
     Ok(ChildLine::Number(last_number(&runner.output()).filter(|_| ended_well)))

@@ -1,29 +1,33 @@
 //! Carries out the orders of a plan: one match from an order to the child process or the job that does it. It decides
 //! nothing.
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::control::{Ask, Call};
+use loop_core::ended::Ended;
 use loop_core::ids::{OrderId, RunId};
 use loop_core::plan::{
-    FailedGate, GatesPlace, GatesReport, HookWhen, MeasureReport, MetricSource, NodeId, NodeState, OnConflict, Plan,
-    PlanAnswer, PlanEvent, PlanNotice, PlanOrder, PlanState, RunCutOff, RunPurpose,
+    CopyReport, FailedGate, GatesPlace, GatesReport, HookWhen, MeasureReport, MetricSource, NodeId, NodeState, OnConflict,
+    Plan, PlanAnswer, PlanEvent, PlanNotice, PlanOrder, PlanState, RunCutOff, RunPurpose,
 };
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::rank::Rank;
 use loop_core::run::{Change, PlanRef, Run, RunState};
 use loop_core::settings::{Given, Layer, Origin, Settings, keys};
 use loop_core::text;
-use loop_core::workflow::{FAILED_LOOP_VARIABLE, answer_variable, with_answers};
+use loop_core::time;
+use loop_core::workflow::{FAILED_LOOP_VARIABLE, answer_variable, wants_ports, with_answers, with_ports};
 use sha2::{Digest, Sha256};
 
 use super::child::{ChildLine, ChildWork, CommandRequest, GateSaidAgain, GatesOfNode, GatesRequest};
 use super::child_process::ChildProcess;
 use super::folder::PlanProcesses;
+use super::ports::PortRange;
 use super::resolve::{self, GatesOf};
 use super::result::{known_cost, result_of};
 use super::trees::PlanTrees;
@@ -77,6 +81,15 @@ pub(super) struct PlanExecutor {
     looked: Instant,
 }
 
+/// A child process that is to be started.
+struct NewChild<'a> {
+    work: ChildWork,
+    /// The name of its log.
+    log: &'a str,
+    /// The tree of the copy that it works in.
+    copy: Option<&'a Path>,
+}
+
 /// A child process and what it is for.
 #[derive(Debug)]
 struct OpenChild {
@@ -86,6 +99,8 @@ struct OpenChild {
     /// When it is killed, since it was asked to end at once.
     kill_at: Option<Instant>,
     cancelled: bool,
+    /// The ports that it has, where the workflow asks for them.
+    _ports: Option<PortRange>,
 }
 
 #[derive(Debug)]
@@ -96,6 +111,8 @@ enum OpenWork {
     /// The copy that was made for them.
     Gates(Option<String>),
     Hook,
+    /// The copy in which dependencies are installed, and when that began.
+    Setup(CopyReport, Instant),
 }
 
 /// The run of an order.
@@ -137,9 +154,9 @@ struct RunProcess {
 #[derive(Debug)]
 enum ThenProcess {
     /// The process of a run, in a copy that an earlier process made.
-    Run(Box<RunProcess>),
-    /// The copy that this process makes.
-    Copied { copy: String },
+    Run { copy: String, process: Box<RunProcess> },
+    /// The copy that this process makes, and the command that then installs dependencies in it.
+    Copied { copy: String, setup: Option<Box<CommandRequest>> },
     /// The command of a metric in this copy.
     Metric { copy: PathBuf, command: String },
     /// Gates in the copy that is made now.
@@ -204,12 +221,44 @@ impl PlanExecutor {
         Ok(serde_json::from_slice(&text)?)
     }
 
-    fn start(&mut self, id: OrderId, work: ChildWork, log: &str, open: OpenWork) -> io::Result<PlanEvent> {
-        let env = [self.processes.env.as_slice(), self.answers.as_slice()].concat();
+    /// Starts a child. One that works in a copy has the temp folder of the copy, which goes with it.
+    fn start(&mut self, id: OrderId, child: NewChild<'_>, open: OpenWork) -> io::Result<PlanEvent> {
+        let NewChild { work, log, copy } = child;
+        let ports = self.processes.env.iter().any(|(_, value)| wants_ports(value));
+        let ports = ports.then(PortRange::reserve).transpose()?;
+        let value = |value: &String| match &ports {
+            Some(ports) => with_ports(value, ports.first, ports.last()),
+            None => value.clone(),
+        };
+        let mut env: Vec<(String, String)> =
+            self.processes.env.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+        env.extend(self.answers.iter().cloned());
+        if let Some(copy) = copy {
+            let temp = temp_folder(copy);
+            DirBuilder::new().recursive(true).mode(0o700).create(&temp)?;
+            // A path that is no text stays out: programs then use the usual folder.
+            env.extend(temp.to_str().map(|temp| ("TMPDIR".to_owned(), temp.to_owned())));
+        }
         let process = ChildProcess::start(work, &self.log(log), &env)?;
         let started = PlanNotice::Started { order: id, process: process.process() };
-        self.children.push(OpenChild { id, process, work: open, kill_at: None, cancelled: false });
+        self.children.push(OpenChild { id, process, work: open, kill_at: None, cancelled: false, _ports: ports });
         Ok(PlanEvent::Noticed(started))
+    }
+
+    /// What installs dependencies in a copy before the first call of its agent, where the settings name a command.
+    fn setup(&self, id: OrderId, node: &NodeId, copy: &str, state: &PlanState) -> io::Result<Option<CommandRequest>> {
+        let Some(plan) = self.request(node, state)?.plan else { return Ok(None) };
+        let gate = Settings::of(&plan.settings).values.gate;
+        Ok(gate.setup.map(|command| CommandRequest {
+            mark: self.mark(id),
+            folder: self.copy_path(copy),
+            is_copy: true,
+            command,
+            variables: vec![("LOOP_BRANCH".to_owned(), node.to_string())],
+            outputs: self.plan.path.join("setup").join(copy),
+            wants_number: false,
+            limit_ms: Some(gate.setup_timeout.0),
+        }))
     }
 
     fn run(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> io::Result<Option<PlanEvent>> {
@@ -227,6 +276,7 @@ impl PlanExecutor {
         // The loop's own limit counts where it is lower.
         let limit_micros = limit_micros.map(|share| own.map_or(share, |own| own.min(share)));
         let known = run.clone().or_else(|| super::folder::run_of(&self.home, &of)).filter(|_| *resume);
+        let copy = self.copy_path(&copy_name(node, *attempt));
         let log = format!("{node}-{attempt}");
         let log_path = self.log(&log);
         let open = |run: Option<RunId>| {
@@ -271,12 +321,17 @@ impl PlanExecutor {
     /// folder that is not mounted.
     fn start_in(&mut self, id: OrderId, copy: &str, process: RunProcess) -> io::Result<Option<PlanEvent>> {
         if self.made.contains(copy) && self.copy_path(copy).is_dir() {
-            let RunProcess { work, log, open } = process;
-            return self.start(id, work, &log, OpenWork::Run(Box::new(open))).map(Some);
+            return self.start_run(id, copy, process).map(Some);
         }
-        self.then.push((id, ThenProcess::Run(Box::new(process))));
+        self.then.push((id, ThenProcess::Run { copy: copy.to_owned(), process: Box::new(process) }));
         self.worker.begin(id, TreeJob::Ready { copy: copy.to_owned() }, Vec::new());
         Ok(None)
+    }
+
+    fn start_run(&mut self, id: OrderId, copy: &str, process: RunProcess) -> io::Result<PlanEvent> {
+        let RunProcess { work, log, open } = process;
+        let folder = self.copy_path(copy);
+        self.start(id, NewChild { work, log: &log, copy: Some(&folder) }, OpenWork::Run(Box::new(open)))
     }
 
     /// The answer to an order for a run that has no end: what it has cost is read from its journal.
@@ -372,7 +427,9 @@ impl PlanExecutor {
 
     /// A command of the user: of a metric, or a hook.
     fn command(&mut self, id: OrderId, command: CommandRequest, open: OpenWork) -> io::Result<PlanEvent> {
-        self.start(id, ChildWork::Command(Box::new(command)), "commands", open)
+        let copy = command.is_copy.then(|| command.folder.clone());
+        let work = ChildWork::Command(Box::new(command));
+        self.start(id, NewChild { work, log: "commands", copy: copy.as_deref() }, open)
     }
 
     fn hook(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> io::Result<PlanEvent> {
@@ -410,8 +467,11 @@ impl PlanExecutor {
             PlanOrder::Record { name } => TreeJob::Record { name: name.clone() },
             PlanOrder::Copy { node, attempt, tree } => {
                 let copy = copy_name(node, *attempt);
-                self.copied.insert(copy.clone(), tree.clone());
-                self.then.push((id, ThenProcess::Copied { copy: copy.clone() }));
+                let setup = self.setup(id, node, &copy, state)?.map(Box::new);
+                if setup.is_none() {
+                    self.copied.insert(copy.clone(), tree.clone());
+                }
+                self.then.push((id, ThenProcess::Copied { copy: copy.clone(), setup }));
                 TreeJob::Copy { copy, tree: tree.clone() }
             }
             PlanOrder::Run { .. } => return self.run(id, order, state),
@@ -441,7 +501,9 @@ impl PlanExecutor {
             }
             PlanOrder::Gates { place: GatesPlace::Workspace, nodes, .. } => {
                 let request = self.gates(id, None, nodes, state)?;
-                return self.start(id, ChildWork::Gates(Box::new(request)), "gates", OpenWork::Gates(None)).map(Some);
+                let work = ChildWork::Gates(Box::new(request));
+                let child = NewChild { work, log: "gates", copy: None };
+                return self.start(id, child, OpenWork::Gates(None)).map(Some);
             }
             PlanOrder::Apply { base, tree, undo } => {
                 TreeJob::Apply { base: base.clone(), tree: tree.clone(), undo: undo.clone() }
@@ -477,20 +539,25 @@ impl PlanExecutor {
                 self.command(id, command, OpenWork::Metric(measured))
             }
             (ThenProcess::Gates { copy, request }, PlanAnswer::Copied(_)) => {
-                self.start(id, ChildWork::Gates(request), "gates", OpenWork::Gates(Some(copy)))
+                let folder = self.copy_path(&copy);
+                let child = NewChild { work: ChildWork::Gates(request), log: "gates", copy: Some(&folder) };
+                self.start(id, child, OpenWork::Gates(Some(copy)))
             }
-            (ThenProcess::Run(process), PlanAnswer::Done) => {
-                let RunProcess { work, log, open } = *process;
-                let (of, run) = (open.of.clone(), open.id.clone());
-                let begun = self.start(id, work, &log, OpenWork::Run(Box::new(open)));
+            (ThenProcess::Copied { copy, setup: Some(request) }, PlanAnswer::Copied(report)) => {
+                self.made.insert(copy);
+                self.command(id, *request, OpenWork::Setup(report, Instant::now()))
+            }
+            (ThenProcess::Run { copy, process }, PlanAnswer::Done) => {
+                let (of, run) = (process.open.of.clone(), process.open.id.clone());
+                let begun = self.start_run(id, &copy, *process);
                 let not_begun = |error: io::Error| answered(id, self.cut_off(&of, run, false, &error.to_string()));
                 return Some(begun.unwrap_or_else(not_begun));
             }
-            (ThenProcess::Run(process), PlanAnswer::Failed { why }) => {
+            (ThenProcess::Run { process, .. }, PlanAnswer::Failed { why }) => {
                 let OpenRun { of, id: run, .. } = process.open;
                 return Some(answered(id, self.cut_off(&of, run, false, &why)));
             }
-            (ThenProcess::Copied { copy }, answer @ PlanAnswer::Copied(_)) => {
+            (ThenProcess::Copied { copy, setup: None }, answer @ PlanAnswer::Copied(_)) => {
                 self.made.insert(copy);
                 return Some(answered(id, answer));
             }
@@ -563,7 +630,14 @@ impl OpenChild {
                 }
                 "a bug of loop: a number was not asked for".to_owned()
             }
-            Some(ChildLine::Ended(ended)) => return PlanAnswer::HookEnded { ended: ended.clone() },
+            Some(ChildLine::Ended { ended, says }) => {
+                return match &self.work {
+                    OpenWork::Setup(report, since) => set_up(report, ended, says, since.elapsed()),
+                    OpenWork::Run(_) | OpenWork::Metric(_) | OpenWork::Gates(_) | OpenWork::Hook => {
+                        PlanAnswer::HookEnded { ended: ended.clone() }
+                    }
+                };
+            }
             Some(ChildLine::Gates(said)) => return PlanAnswer::Gates(gates_report(said)),
             Some(ChildLine::Failed(_)) if self.cancelled => return PlanAnswer::Cancelled,
             Some(ChildLine::Failed(why)) => why.clone(),
@@ -573,6 +647,23 @@ impl OpenChild {
         };
         PlanAnswer::Failed { why: text::one_line(&why, 1000) }
     }
+}
+
+/// What the command that installs dependencies means for its copy.
+fn set_up(report: &CopyReport, ended: &Ended, says: &str, took: Duration) -> PlanAnswer {
+    if *ended == Ended::Exit(0) {
+        let mut report = report.clone();
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        report.remarks.push(format!("the setup command ended well ({})", time::spaced(took_ms)));
+        return PlanAnswer::Copied(report);
+    }
+    let why = format!("the setup command failed in the copy ({}): {says}", ended.brief());
+    PlanAnswer::Failed { why: text::one_line(&why, 1000) }
+}
+
+/// The folder for temporary files of a copy: beside its tree, removed with it.
+fn temp_folder(tree: &Path) -> PathBuf {
+    tree.parent().unwrap_or(tree).join("tmp")
 }
 
 /// A number in millionths, as a fact has it.
@@ -607,7 +698,7 @@ impl PlanExecutor {
                 self.worker.begin(OrderId(0), job, Vec::new());
                 return child.said();
             }
-            OpenWork::Gates(None) | OpenWork::Metric(_) | OpenWork::Hook => return child.said(),
+            OpenWork::Gates(None) | OpenWork::Metric(_) | OpenWork::Hook | OpenWork::Setup(..) => return child.said(),
         };
         let id = run.id.clone().or_else(|| super::folder::run_of(&self.home, &run.of));
         let there = id.as_ref().map(|id| journal::read(&self.home.runs().join(id.as_str())));
@@ -649,7 +740,7 @@ impl PlanExecutor {
                 |child: &&OpenChild| matches!(&child.work, OpenWork::Run(run) if run.of.node == tell.node.as_str());
             let child = self.children.iter().find(of_node);
             let waits = self.then.iter().any(
-                |(_, then)| matches!(then, ThenProcess::Run(process) if process.open.of.node == tell.node.as_str()),
+                |(_, then)| matches!(then, ThenProcess::Run { process, .. } if process.open.of.node == tell.node.as_str()),
             );
             if child.is_none() && !waits && !tell.asking {
                 events.push(failed(tell.id, &format!("the run of {} has ended", tell.node)));
@@ -714,7 +805,7 @@ impl Executes<Plan> for PlanExecutor {
                 let copy = match then {
                     ThenProcess::Gates { copy, .. } => Some(copy.clone()),
                     ThenProcess::Cancelled { copy } => copy.take(),
-                    ThenProcess::Metric { .. } | ThenProcess::Run(_) => None,
+                    ThenProcess::Metric { .. } | ThenProcess::Run { .. } => None,
                     // The copy stays: its own order removes it.
                     ThenProcess::Copied { .. } => continue,
                 };

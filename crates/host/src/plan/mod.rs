@@ -8,6 +8,8 @@
 //! | `again` | a workflow file that is read again: what becomes of each node | read the file |
 //! | `start` | makes a plan: complete or not at all; holds one again to resume it | drive it |
 //! | `drive` | drives a plan to its end, and removes its copies | show anything |
+//! | `phases` | a template of several loops, as a workflow | |
+//! | `ports` | ranges of network ports, each for one process at a time | keep other programs from a port |
 //! | `sources` | signals, stop file, control socket, words that are typed | decide |
 //! | `executor` | one match from an order to what does it | decide |
 //! | `worker` | a thread for checkpoints, copies, merges and the apply | run gates or agents |
@@ -27,6 +29,8 @@ mod coverage;
 mod drive;
 mod executor;
 mod folder;
+mod phases;
+mod ports;
 mod resolve;
 mod result;
 mod rollback;
@@ -41,6 +45,7 @@ pub use best_of::{BestOf, BranchAgent, Branches};
 pub use child::run_if_asked;
 pub use drive::{DrivenPlan, drive_plan};
 pub use folder::{plan_context, read_plan, runs_of_plan, sweep_copies};
+pub use phases::phases_of_template;
 pub use rollback::{is_own_hook, roll_back_plan};
 pub use start::{PreparedPlan, ReadyPlan, create_plan, prepare_best_of, reopen_plan};
 pub use workflow::{PreparedWorkflow, WorkflowRequest, WorkflowStart, create_workflow, prepare_workflow};

@@ -402,7 +402,9 @@ pub(super) fn gates_ms(settings: &Settings) -> u64 {
         let one = gate.timeout_ms.unwrap_or(settings.gate_timeout_ms);
         one.saturating_mul(u64::from(gate.needs().tries))
     });
-    each.fold(0, u64::saturating_add)
+    // In a copy its dependencies are installed first.
+    let setup = settings.values.gate.setup.as_ref().map_or(0, |_| settings.values.gate.setup_timeout.0);
+    each.fold(setup, u64::saturating_add)
 }
 
 /// Holds a plan again and claims its workspace, to continue it. `request` is what a person asks with it, such as which

@@ -98,7 +98,7 @@ pub fn prepare_workflow(
     request: WorkflowRequest,
     caller: &mut dyn LaunchCaller,
 ) -> Result<PreparedWorkflow, LaunchRefusal> {
-    let mut once = AskOnce { caller, answers: Vec::new(), notes: Vec::new() };
+    let mut once = AskOnce { caller, answers: Vec::new(), notes: Vec::new(), command: None };
     let mut loops = Vec::new();
     for entry in &request.workflow.entries {
         let EntryWork::Loop(work) = &entry.work else {
@@ -134,6 +134,8 @@ struct AskOnce<'a> {
     caller: &'a mut dyn LaunchCaller,
     answers: Vec<(LaunchQuestion, PersonAnswer)>,
     notes: Vec<LaunchNote>,
+    /// The command that a person gave, or did not give, for all loops whose template needs one.
+    command: Option<Option<String>>,
 }
 
 impl LaunchCaller for AskOnce<'_> {
@@ -151,6 +153,13 @@ impl LaunchCaller for AskOnce<'_> {
         let answer = self.caller.answer(question);
         self.answers.push((question.clone(), answer));
         answer
+    }
+
+    fn command(&mut self, question: &str) -> Option<String> {
+        if self.command.is_none() {
+            self.command = Some(self.caller.command(question));
+        }
+        self.command.clone().flatten()
     }
 
     fn is_attended(&self) -> bool {

@@ -45,7 +45,7 @@ pub(super) fn output_findings(state: &RunState) -> Vec<Finding> {
             }
             continue;
         };
-        if now.failed > 0 && !gate.spec().promise().negated {
+        if now.failed > 0 && !gate.spec().promise().wants_failure() {
             let then = if state.iteration > 0 { ", as before iteration 1" } else { "" };
             let text = format!("{name}: {} fail although it exits with 0{then}", count_text(now.failed));
             all.push(finding(FindingKind::FailingTests, text));

@@ -42,7 +42,7 @@ pub(super) fn red_before(state: &RunState) -> RedBefore {
 /// Whether tests failed before iteration 1 although the gate passed.
 pub(super) fn fails_under_exit_0(gate: &Gate) -> bool {
     let failed = gate.first_round().and_then(|first| first.tests).is_some_and(|tests| tests.failed > 0);
-    failed && !gate.spec().trust_exit && !gate.spec().promise().negated
+    failed && !gate.spec().trust_exit && !gate.spec().promise().wants_failure()
 }
 
 /// What the probes showed, and why those that are missing were not tried.

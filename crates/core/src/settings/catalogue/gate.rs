@@ -62,11 +62,25 @@ topic! {
             flag: flag("accept", "WHAT"),
             may_change: true,
         }
+        /// The promise passes when its tests run and at least one of them fails: for tests that are written first. No
+        /// pass is a run without tests, and one that does not build. Tests that fail before iteration 1 do not count.
+        red: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("red", ""),
+        }
         /// A command that installs the dependencies, such as npm ci. It runs in each clean copy before the gates,
-        /// in the place of the dependencies of the workspace.
+        /// in the place of the dependencies of the workspace, and in the copy of each branch before its first agent call.
         setup: Option<String> {
             kind: Kind::Command,
             flag: flag("setup", "CMD"),
+        }
+        /// How long the setup command may take.
+        setup_timeout: Millis {
+            kind: Kind::Duration,
+            default: "10m",
+            flag: flag("setup-timeout", "DURATION"),
+            in_project: InProject::Narrow,
         }
         /// A folder or file of your HOME that clean copies get, as it is: the home of a tool that loop does not know, such
         /// as .mytool/cache. May be given several times.

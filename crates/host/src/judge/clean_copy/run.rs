@@ -70,7 +70,8 @@ impl CleanCopy<'_> {
         let Some(command) = settings.values.gate.setup.clone().filter(|_| self.request.is_clean()) else {
             return Ok(());
         };
-        let gate = GateSpec::new("setup", &command);
+        let timeout_ms = Some(settings.values.gate.setup_timeout.0);
+        let gate = GateSpec { timeout_ms, ..GateSpec::new("setup", &command) };
         let mut runner = self.runner(settings, signals)?;
         let tried = runner.try_once(&gate, show);
         if runner.was_stopped() {

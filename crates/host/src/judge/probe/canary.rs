@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use loop_core::policy::probe::{Canary, CanaryRequest, TreeVersion, canary};
+use loop_core::policy::probe::{Canary, CanaryRequest, NoCanary, TreeVersion, canary};
 use loop_core::run::GateIndex;
 
 use super::writer::ProbedCopy;
@@ -64,7 +64,7 @@ pub fn apply_canary(context: &ProbeContext<'_>, word: &str) -> Result<Vec<Placed
             word: &own,
             read: &read,
         };
-        match canary(&request) {
+        match if gate.spec.red { Err(NoCanary::Negated) } else { canary(&request) } {
             Ok(canary) => {
                 written.insert(canary.path.clone(), canary.contents.clone());
                 placed.push(PlacedCanary { gate: gate.gate, canary });
