@@ -10,6 +10,7 @@ mod asking;
 mod behaviours;
 mod btrfs;
 mod bug;
+mod clauses;
 mod commit;
 mod config;
 mod containers;
