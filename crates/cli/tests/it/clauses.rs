@@ -19,7 +19,7 @@ fn agent(user: &TestEnv, program: &str) {
 
 #[test]
 fn the_three_examples_of_the_specification_work_as_they_are_written() {
-    // req: D-01 partly: the examples, the default of -n, and --timeout by agent
+    // req: D-01 partly: without --background
     let examples = [
         ("loop start \"fix the failing tests\" --promise \"npm test\"", "10"),
         ("loop start \"add user authentication\" --promise \"./verify.sh\" --max-iterations 20", "20"),
@@ -206,7 +206,7 @@ fn lines_on_a_terminal_have_their_time_and_narrow_ones_do_not() {
     let (ran, shown) = user.on_a_terminal(&line);
     ran.expect_code(1);
     let timed = |screen: &str| {
-        let plain = screen.replace("\u{1b}[2m", "").replace("\u{1b}[0m", "").replace("\r\u{1b}[K", "");
+        let plain = screen.replace("\u{1b}[2m", "").replace("\u{1b}[0m", "").replace("\r\u{1b}[K", "\n");
         plain.lines().any(|line| {
             let (time, rest) = line.trim_start().split_at_checked(6).unwrap_or_default();
             let is_time = time.len() == 6 && time.as_bytes()[2] == b':' && time.ends_with(' ');
@@ -278,4 +278,33 @@ fn a_key_that_is_set_is_not_asked_for_where_gemini_insists_on_another_kind_of_si
     let ran = user.run(&["start", "do it", "-p", "false", "--agent", "gemini", "-n", "1"]);
     assert!(ran.err().contains("\"selectedType\": \"gemini-api-key\""), "{}", ran.text());
     assert!(!ran.err().contains("or set GEMINI_API_KEY"), "{}", ran.text());
+}
+
+/// An agent that says something and then works for ever.
+const CUT: &str = r#"[ "$1" = --version ] && { echo '2.1.326 (Claude Code)'; exit 0; }
+cat > /dev/null
+echo '{"type":"system","subtype":"init","session_id":"5e551017-0000-4000-8000-000000000001","model":"m"}'
+echo '{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"half of it is written"},{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make slow"}}],"usage":{"input_tokens":10,"output_tokens":5}},"session_id":"5e551017-0000-4000-8000-000000000001"}'
+touch began
+while :; do sleep 0.1; done"#;
+
+#[test]
+fn what_a_stream_said_until_it_was_cut_by_its_time_or_a_cancel_is_kept_and_shown() {
+    // req: C-24
+    let said = |user: &TestEnv| user.run(&["history", &user.id(), "--verbose"]).expect_code(0).out();
+    let timed = user();
+    timed.program("claude", CUT);
+    let words = ["start", "do it", "-p", "false", "--agent", "claude", "-n", "1"];
+    let ran = timed.run(&[&words[..], &["--timeout", "3s"]].concat()).expect_code(1);
+    assert!(ran.err().contains("time limit of 3s reached"), "{}", ran.text());
+    assert!(said(&timed).contains("half of it is written") && said(&timed).contains("make slow"), "{}", said(&timed));
+    let row = timed.run(&["history", &timed.id(), "--json"]).expect_code(0).json()["iterations"][0].clone();
+    assert_ne!(row["outcome"], "pass", "{row}");
+    let cancelled = user();
+    cancelled.program("claude", CUT);
+    let running = cancelled.begin(&words);
+    cancelled.wait_for_file("work/began");
+    cancelled.run(&["cancel", &cancelled.id()]).expect_code(0);
+    running.end().expect_code(2);
+    assert!(said(&cancelled).contains("half of it is written"), "{}", said(&cancelled));
 }

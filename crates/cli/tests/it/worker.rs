@@ -38,8 +38,8 @@ fn one(env: &TestEnv, id: &str) -> Value {
 
 #[test]
 fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units() {
-    // req: C-03 partly: the values and names by the built program
-    // req: C-21 partly: on this machine; --container is shown elsewhere
+    // req: C-03 partly: without urgent input
+    // req: C-21
     let env = claude("block COMPLETE 1 true");
     env.write("home/.config/loop/config.toml", "session_expiration_hours = 48\nloop_delay_seconds = 0\n");
     let flags = [
@@ -54,6 +54,10 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
         "--same-error-threshold",
         "0",
         "--max-consecutive-test-loops=8",
+        "--output-decline-threshold",
+        "60",
+        "--safety-completion-threshold",
+        "6",
         "--completion-threshold",
         "0",
         "--project",
@@ -81,8 +85,8 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
         ("max_same_error", "5", "the profile container"),
         ("max_test_only", "8", "--max-consecutive-test-loops"),
         ("completion_threshold", "2", "the profile container"),
-        ("output_decline", "70", "the profile container"),
-        ("max_done_claims", "5", "the profile container"),
+        ("output_decline", "60", "--output-decline-threshold"),
+        ("max_done_claims", "6", "--safety-completion-threshold"),
         ("session", "continue", "the profile container"),
     ] {
         assert_eq!(
