@@ -302,7 +302,8 @@ const PROVIDER: &str = "provider is overloaded";
 const TURNS: &str = "turn limit";
 
 /// Ten thousand bytes, then a thousand, then a hundred.
-const EVER_SHORTER: &str = "head -c $((100000 / 10 ** LOOP_ITERATION)) /dev/zero | tr '\\0' x";
+const EVER_SHORTER: &str = "case $LOOP_ITERATION in 1) c=10000;; 2) c=1000;; *) c=100;; esac; \
+                            head -c $c /dev/zero | tr '\\0' x";
 const SAYS_COMPLETE: &str = "echo x >> log; printf -- '---LOOP_STATUS---\\nSTATUS: COMPLETE\\nEXIT_SIGNAL: false\\n\
                              COMPLETION_INDICATORS: 1\\n---END_LOOP_STATUS---\\n'";
 
