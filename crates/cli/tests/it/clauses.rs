@@ -13,7 +13,9 @@ fn one(user: &TestEnv, id: &str) -> Value {
 
 /// An agent that notes that it was called, and does the work.
 fn agent(user: &TestEnv, program: &str) {
-    let script = format!("[ \"$1\" = --version ] && {{ echo 1.0.0; exit 0; }}\ncat > /dev/null; echo {program} >> called; touch done.txt");
+    let script = format!(
+        "[ \"$1\" = --version ] && {{ echo 1.0.0; exit 0; }}\ncat > /dev/null; echo {program} >> called; touch done.txt"
+    );
     user.program(program, &script);
 }
 
@@ -65,9 +67,17 @@ fn each_agent_of_the_specification_is_started_by_its_name_or_by_the_variable_and
         let words = ["start", "do it", "-p", "test -e done.txt", "-n", "1"];
         let user = user();
         let missing = user.run(&[&words[..], &["--agent", name]].concat()).expect_code(4);
-        assert!(missing.err().starts_with(&format!("error: the agent {name} is not installed\n")), "{}", missing.text());
+        assert!(
+            missing.err().starts_with(&format!("error: the agent {name} is not installed\n")),
+            "{}",
+            missing.text()
+        );
         let hint = missing.err().lines().find(|line| line.starts_with("hint: ")).map(str::to_owned);
-        assert!(hint.is_some_and(|hint| hint.contains("install") || hint.contains("vendor")), "{name}: {}", missing.text());
+        assert!(
+            hint.is_some_and(|hint| hint.contains("install") || hint.contains("vendor")),
+            "{name}: {}",
+            missing.text()
+        );
         agent(&user, program);
         user.run(&[&words[..], &["--agent", name]].concat()).expect_code(0);
         assert_eq!(user.read("work/called"), format!("{program}\n"));
@@ -117,19 +127,29 @@ fn an_agent_that_may_do_everything_is_asked_about_on_a_terminal_and_else_the_fla
     running.type_in(b"n\n");
     running.end().expect_code(4);
     assert!(!user.work().join("worked").exists(), "{}", user.screen());
-    // A narrow terminal: the question is divided between words.
-    let narrow = format!("stty cols 30; {line}");
-    let mut running = user.begin_on_a_terminal(&narrow, Stdio::piped());
+}
+
+#[test]
+fn a_question_on_a_narrow_terminal_is_divided_between_words() {
+    // FE-19
+    let user = user();
+    let program = env!("CARGO_BIN_EXE_loop");
+    let line = format!("exec {program} start x -p false --agent-cmd 'touch worked' --permissions all -n 1");
+    let mut running = user.begin_on_a_terminal(&format!("stty cols 30; {line}"), Stdio::piped());
     user.wait_for_screen("[y/N]", 1);
-    let shown = user.screen();
     running.type_in(b"y\n");
     running.end().expect_code(1);
-    assert!(user.work().join("worked").exists(), "{}", user.screen());
-    let question = shown.split("[y/N]").next().unwrap_or_default();
-    let lines: Vec<&str> = question.lines().map(str::trim_end).collect();
-    assert!(lines.iter().all(|line| line.chars().count() <= 30), "{lines:?}");
-    let words: Vec<&str> = question.split_whitespace().collect();
-    assert!(words.contains(&"everything") || words.contains(&"anything"), "no word is divided: {question}");
+    let shown = user.screen();
+    assert!(user.work().join("worked").exists(), "{shown}");
+    // The first line is of the program that makes the terminal.
+    let lines: Vec<&str> = shown.lines().skip(1).map(str::trim_end).collect();
+    let asked = lines.iter().position(|line| line.contains("[y/N]")).unwrap();
+    let question = lines[..=asked].join(" ");
+    assert!(lines[..=asked].iter().all(|line| line.chars().count() <= 32), "{lines:?}");
+    assert!(
+        question.starts_with("The agent may change and run anything that you may, here and elsewhere. "),
+        "{question}"
+    );
 }
 
 #[test]
@@ -193,7 +213,8 @@ fn what_an_agent_works_with_may_end_after_it_and_is_not_called_left_running() {
         ),
     );
     user.write("work/run_tests.sh", "touch ran\n");
-    let ran = user.run(&["start", "do it", "-p", "test -e ran", "--agent", "claude-acp", "-n", "1", "--strength", "off"]);
+    let ran =
+        user.run(&["start", "do it", "-p", "test -e ran", "--agent", "claude-acp", "-n", "1", "--strength", "off"]);
     let ran = ran.expect_code(0);
     assert!(!ran.err().contains("left running"), "{}", ran.text());
 }
@@ -237,7 +258,8 @@ fn loop_alone_and_a_start_name_what_the_newest_loop_of_the_folder_needs() {
     user.run(&start("exit 3", "false", &[])).expect_code(3);
     let crashed = user.id();
     let ran = user.run(&start("echo x >> log", "false", &["-n", "1"])).expect_code(1);
-    let note = format!("note: loop {crashed} of this folder is crashed at iteration 3/10: loop resume {crashed} --agent-cmd");
+    let note =
+        format!("note: loop {crashed} of this folder is crashed at iteration 3/10: loop resume {crashed} --agent-cmd");
     assert!(ran.err().contains(&note), "{}", ran.text());
     let failed = user.ids().into_iter().find(|id| *id != crashed).unwrap();
     let shown = user.run::<&str>(&[]).expect_code(0).out();

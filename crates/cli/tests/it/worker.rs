@@ -244,17 +244,22 @@ fn counts_survive_an_end_and_a_resume_where_only_a_person_closes_the_breaker() {
     assert_eq!(env.read("home/calls").lines().count(), 3, "two from before and one more");
 }
 
+/// `kind WORK_TYPE WORDS` says the words and ends with a block of that kind of work.
+const KIND: &str = r#"kind() { say "$2\n\n---LOOP_STATUS---\nSTATUS: IN_PROGRESS\nTASKS_COMPLETED_THIS_LOOP: 1\nFILES_MODIFIED: 1\nCOMPLETION_INDICATORS: 0\nTESTS_STATUS: PASSING\nWORK_TYPE: $1\nEXIT_SIGNAL: false\nRECOMMENDATION: more\n---END_LOOP_STATUS---\n"; }"#;
+
 /// A reason to trip: what the agent does, further flags, and after how many calls.
 const TRIPS: [(&str, &str, &[&str], usize); 8] = [
     ("no_progress", "block IN_PROGRESS 1 false", &[], 3),
-    ("missing_status", "echo $n >> log; say words", &[], 3),
+    // In each of three iterations the block is asked for once.
+    ("missing_status", "echo $n >> log; say words", &[], 6),
     ("safety_completion", "echo $n >> log; block COMPLETE 1 false", &[], 5),
-    ("test_loops", "mkdir -p tests; echo $n >> tests/test_a.py; block IN_PROGRESS 1 false", &[], 3),
+    ("test_loops", "mkdir -p tests; echo $n >> tests/test_a.py; kind TESTING words", &[], 3),
     ("agent_blocked", "echo $n >> log; block BLOCKED 0 false", &[], 1),
-    ("same_error", "echo boom >&2; exit 3", &["--stagnation-threshold", "9"], 5),
+    // Three failures in a row without a change would end it as an agent that cannot work.
+    ("same_error", "echo boom >&2; exit 3", &["--same-error-threshold", "2"], 2),
     (
         "output_decline",
-        "case $n in 1) c=10000;; 2) c=1000;; *) c=100;; esac; say \"$(head -c $c /dev/zero | tr '\\0' x)\"",
+        "case $n in 1) c=10000;; 2) c=1000;; *) c=100;; esac; kind IMPLEMENTATION \"$(head -c $c /dev/zero | tr '\\0' x)\"",
         &["--stagnation-threshold", "9"],
         3,
     ),
@@ -266,7 +271,7 @@ const TRIPS: [(&str, &str, &[&str], usize); 8] = [
 fn each_condition_of_the_breaker_trips_by_the_profiles_own_numbers_with_one_reason() {
     // req: C-07
     let wrong: Vec<String> = for_all(&TRIPS, |(reason, script, more, calls)| {
-        let env = claude(script);
+        let env = claude(&format!("{KIND}\n{script}"));
         let ran = env.run(&words(more));
         let made = env.read("home/calls").lines().count();
         let breaker = one(&env, &env.id())["breaker"].clone();
@@ -408,5 +413,10 @@ fn a_loop_that_runs_away_is_told_once_by_how_grave_it_is() {
     assert_eq!((&alarm["severity"], &alarm["kind"]), (&"CRITICAL".into(), &"identical_outputs".into()), "{alarm}");
     let short = crate::user();
     let ran = short.run(&start("echo x >> log", "test $(wc -l < log) = 4", &[])).expect_code(0);
-    assert_eq!(ran.err().matches("WARNING: in 3 iterations in a row the agent took less than 1s").count(), 1, "{}", ran.text());
+    assert_eq!(
+        ran.err().matches("WARNING: in 3 iterations in a row the agent took less than 1s").count(),
+        1,
+        "{}",
+        ran.text()
+    );
 }

@@ -10,9 +10,7 @@ use rusqlite::Connection;
 use thiserror::Error;
 
 use super::run::{CallRecord, is_only_in_the_journal};
-use super::{
-    CUSTOM, FILE, Ledger, LedgerError, LedgerResult, Reported, ReportedDay, add_id, fresh_id, known, make,
-};
+use super::{CUSTOM, FILE, Ledger, LedgerError, LedgerResult, Reported, ReportedDay, add_id, fresh_id, known, make};
 use crate::journal;
 use crate::paths::Home;
 use crate::run_folder::{self, RunFolder, RunsError, StartLock};
