@@ -39,7 +39,7 @@ struct ListedLoop {
     row: Row,
 }
 
-/// The loops of a folder: those of the nearest folder that has any, the newest first.
+/// The loops of a folder: those of the nearest folder that has any, the one that worked last first.
 #[derive(Debug)]
 struct FolderLoops {
     folder: PathBuf,
@@ -59,7 +59,9 @@ impl FolderLoops {
                 .hint("name a loop by its id: loop list")
         })?;
         let above: Vec<String> = folder.ancestors().map(text_of).collect();
-        let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
+        let mut listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
+        // The newest is the one that worked last: an older one may have been resumed.
+        listed.sort_by_key(|one| std::cmp::Reverse(one.times.updated_ms));
         let fits = |listed: Listed| Some(ListedLoop { run: listed.run, row: listed.row.ok()? });
         let mut all: Vec<_> =
             listed.into_iter().filter_map(fits).filter(|one| above.contains(&one.row.workspace)).collect();

@@ -24,7 +24,7 @@ impl LaunchCaller for Person {
         match question {
             LaunchQuestion::ApproveProjectFile { file, wants } => self.ask_for_approval(file, wants),
             LaunchQuestion::AllowEverything => {
-                ask(self.printer, "The agent may change and run anything that you may, here and elsewhere. Go on?")
+                ask(self.printer, "The agent may change and run anything that you may, here and elsewhere. Continue?")
             }
             LaunchQuestion::StartWithMissingCommand { flag, word } => {
                 let what = format!("{flag}: {word} is neither a program nor an executable file here.");

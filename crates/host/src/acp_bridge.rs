@@ -18,7 +18,7 @@ use loop_core::agent::acp::{AcpTask, Conversation, Finish, FinishReason};
 use loop_core::agent::stream::LINE_BYTES_MAX;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
@@ -37,6 +37,11 @@ const CLOSE_WAIT: Duration = Duration::from_secs(2);
 const CLOSE_WAIT_SHORT: Duration = Duration::from_millis(500);
 /// How long it may take to end when it is asked to by a signal.
 const TERMINATE_WAIT: Duration = Duration::from_secs(1);
+
+/// How long programs of the agent's may take to end after it.
+const CHILDREN_WAIT: Duration = Duration::from_secs(1);
+/// How long between two looks whether they have.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// What is to be done.
 #[derive(Debug, Clone, Default)]
@@ -101,6 +106,9 @@ pub fn run(request: &BridgeRequest) -> io::Result<u8> {
         children,
     };
     let done = bridge.send_messages(first).and_then(|()| bridge.converse());
+    if done.is_ok() {
+        bridge.let_children_end();
+    }
     // Whatever happened, the agent does not outlive us.
     bridge.signal(Signal::KILL);
     done?;
@@ -254,6 +262,15 @@ impl Bridge {
     fn signal(&self, signal: Signal) {
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             kill_process_group(group, signal).ok();
+        }
+    }
+
+    /// A program that the agent works with ends when it sees that the agent has. Only what does not is counted as left.
+    fn let_children_end(&self) {
+        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return };
+        let until = Instant::now() + CHILDREN_WAIT;
+        while Instant::now() < until && test_kill_process_group(group).is_ok() {
+            std::thread::sleep(BETWEEN_LOOKS);
         }
     }
 

@@ -29,9 +29,14 @@ pub(crate) fn run(context: &Context) -> Done {
 
 /// The likely next commands, for one of the loops that are shown.
 fn next(context: &Context, shown: &[Row], any: bool) -> String {
-    // The folder of an older one may have been finished by a newer one.
-    let is_left =
-        |at: usize, row: &Row| shown.iter().take(at).all(|newer| newer.workspace != row.workspace || !newer.is_done());
+    // What one loop left may have been finished by another one that worked later.
+    let is_left = |at: usize, row: &Row| {
+        let finishes = |(place, other): (usize, &Row)| {
+            let is_later = (&other.updated_at, at) > (&row.updated_at, place);
+            is_later && other.workspace == row.workspace && other.is_done()
+        };
+        !shown.iter().enumerate().any(finishes)
+    };
     let here = std::env::current_dir().ok();
     let is_elsewhere = |row: &Row| here.as_ref().is_some_and(|here| !here.starts_with(path_of(&row.workspace)));
     // One of this folder comes first.
@@ -43,19 +48,19 @@ fn next(context: &Context, shown: &[Row], any: bool) -> String {
     };
     let lines: Vec<String> = if let Some(row) = find(&[Status::Running, Status::Waiting]) {
         vec![format!("watch:     loop status {} --watch", row.id), format!("history:   loop history {}", row.id)]
-    } else if let Some(row) = find(&[Status::Paused]).filter(|row| row.is_plan && row.qualification.is_some()) {
-        vec![format!("choose:    loop pick {}", row.id), format!("why:       loop status {}", row.id)]
-    } else if let Some(row) = find(&[Status::Crashed, Status::Paused]) {
-        let folder = is_elsewhere(row).then(|| format!("folder:    {}", text::one_line(&row.workspace, 200)));
-        let lines = [format!("next:      {}", resume(context, row)), format!("why:       loop status {}", row.id)];
-        lines.into_iter().chain(folder).collect()
-    } else if let Some(row) = find(&[Status::Failed]).filter(|row| row.outcome == Some(Outcome::PassedBut)) {
-        vec![
-            format!("why:       loop status {}", row.id),
-            format!("accept:    loop accept {}   (when you have looked at it)", row.id),
-        ]
-    } else if let Some(row) = find(&[Status::Failed]) {
-        vec![format!("next:      {}", resume(context, row)), format!("why:       loop history {} --verbose", row.id)]
+    } else if let Some(row) = find(&[Status::Crashed, Status::Paused, Status::Failed]) {
+        // The newest that was left, however it was.
+        let (id, why) = (&row.id, format!("why:       loop status {}", row.id));
+        if row.status == Status::Paused && row.is_plan && row.qualification.is_some() {
+            vec![format!("choose:    loop pick {id}"), why]
+        } else if row.status == Status::Failed && row.outcome == Some(Outcome::PassedBut) {
+            vec![why, format!("accept:    loop accept {id}   (when you have looked at it)")]
+        } else if row.status == Status::Failed {
+            vec![format!("next:      {}", resume(context, row)), format!("why:       loop history {id} --verbose")]
+        } else {
+            let folder = is_elsewhere(row).then(|| format!("folder:    {}", text::one_line(&row.workspace, 200)));
+            [format!("next:      {}", resume(context, row)), why].into_iter().chain(folder).collect()
+        }
     } else if let Some(row) = find(&[Status::Completed]) {
         vec![format!("details:   loop history {}", row.id), format!("start one: {}", start_line())]
     } else if any {

@@ -16,6 +16,7 @@ use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::here::{WORDS, Wanted};
 use crate::render::error::{CommandError, Kind};
+use crate::render::summary;
 
 /// Tell the agent something in its next prompt
 #[derive(Debug, Args)]
@@ -78,7 +79,8 @@ fn record(context: &Context, folder: &RunFolder, text: &str, args: &InjectArgs) 
         context.printer.json(&json!({"version": JSON_VERSION, "id": id, "said": said(args), "noted": null}));
         return Ok(0);
     }
-    context.printer.answer(&format!("loop {id}: {}\n  next:       loop resume {id}\n", said(args)));
+    let next = summary::next_after_change(folder, &[]);
+    context.printer.answer(&format!("loop {id}: {}\n  next:       {next}\n", said(args)));
     Ok(0)
 }
 

@@ -3,6 +3,7 @@ use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::RunState;
 use loop_core::view::BreakerView;
+use loop_host::clock;
 use loop_host::launch::{self, PersonAnswer};
 use serde_json::json;
 
@@ -55,7 +56,10 @@ fn report(args: &ResetArgs, state: &RunState, session: bool) -> String {
     let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
     let breaker = BreakerView::of(state);
     let was = match (&breaker.tripped_at, &breaker.why) {
-        (Some(at), Some(why)) => format!("it tripped at {at}: {why} ({})", breaker.reason.unwrap_or_default()),
+        (Some(at), Some(why)) => {
+            let at = clock::local_text_of(at);
+            format!("it tripped at {at}: {why} ({})", breaker.reason.unwrap_or_default())
+        }
         (_, _) => "it was not tripped".to_owned(),
     };
     let counts = breaker.standing();

@@ -15,6 +15,7 @@ use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
 use crate::here::Wanted;
 use crate::render::error::{CommandError, Kind};
+use crate::render::summary;
 
 /// Change settings of a loop that is running or can be resumed
 #[derive(Debug, Args)]
@@ -99,7 +100,9 @@ fn record(context: &Context, folder: &RunFolder, changes: &[Change], as_json: bo
         return answer(context, folder, &recorded, None);
     }
     let (id, said) = (&folder.id, recorded.iter().map(in_words).collect::<Vec<_>>().join(", "));
-    context.printer.answer(&format!("loop {id}: {said} from now on\n  next:       loop resume {id}\n"));
+    let keys: Vec<&str> = recorded.iter().map(|change| change.key.as_str()).collect();
+    let next = summary::next_after_change(folder, &keys);
+    context.printer.answer(&format!("loop {id}: {said} from now on\n  next:       {next}\n"));
     Ok(0)
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 use loop_core::run::{Entry, RunState, Status};
 use loop_core::text;
 use loop_core::time::At;
-use loop_core::view::{History, LiveDigest, public_event};
+use loop_core::view::{History, LiveDigest, Row, public_event};
 use loop_host::clock;
 use loop_host::driver::Reporter;
 use loop_host::index;
@@ -25,7 +25,7 @@ use crate::kept::KeptCheckpoints;
 use crate::render::error::CommandError;
 use crate::render::live::Live;
 use crate::render::printer::Loudness;
-use crate::render::summary::summary;
+use crate::render::summary::{next_command, summary};
 use crate::render::{header, hidden};
 
 /// Start a loop
@@ -149,13 +149,17 @@ pub(super) fn warn_about_own_output(context: &Context, workspace: &Path) {
 fn note_resumable(context: &Context, ready: &ReadyRun) {
     let Some(spec) = &ready.state_before().spec else { return };
     let since_ms = clock::now().wall_ms.saturating_sub(NOTED_MS);
-    let listed = index::list_since(&context.home, since_ms).unwrap_or_default();
-    let rows = listed.into_iter().filter_map(|listed| listed.row.ok());
-    let mut here = rows.filter(|row| row.workspace == spec.workspace.path && row.id != spec.id.as_str());
-    let newest = here.next().filter(|row| matches!(row.status, Status::Paused | Status::Crashed) && row.resumable);
-    if let Some(row) = newest {
+    let mut listed = index::list_since(&context.home, since_ms).unwrap_or_default();
+    // The one that worked last: an older one may have been resumed.
+    listed.sort_by_key(|one| std::cmp::Reverse(one.times.updated_ms));
+    let rows = listed.into_iter().filter_map(|listed| Some((listed.run, listed.row.ok()?)));
+    let mut here = rows.filter(|(_, row)| row.workspace == spec.workspace.path && row.id != spec.id.as_str());
+    let is_left = |row: &Row| matches!(row.status, Status::Paused | Status::Crashed) && row.resumable;
+    if let Some((run, row)) = here.next().filter(|(_, row)| is_left(row)) {
         let (id, status, progress) = (&row.id, row.status_words(), row.progress());
-        let note = format!("note: loop {id} of this folder is {status} at iteration {progress}: loop resume {id}\n");
+        let state = loop_host::journal::read(&run.path).ok().map(|reading| reading.fold());
+        let next = state.map_or_else(|| format!("loop resume {id}"), |state| next_command(&state, id));
+        let note = format!("note: loop {id} of this folder is {status} at iteration {progress}: {next}\n");
         context.printer.progress(&note);
     }
 }

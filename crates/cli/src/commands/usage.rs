@@ -8,7 +8,7 @@ use loop_host::ledger::{self, Ledger, Reported, ReportedDay};
 use serde_json::{Value, json};
 
 use super::list;
-use crate::context::{Context, Done};
+use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::table::table_on_screen;
 use crate::render::wrap::hanging;
@@ -16,10 +16,10 @@ use crate::render::wrap::hanging;
 /// The version of the JSON.
 const JSON_VERSION: u32 = 1;
 
-/// Said with every answer: the ledger does not have them.
-const NOT_COUNTED: &str = "calls of --agent-cmd are not counted: what they cost is not known";
+/// Said where there are such calls.
+const NO_COST: &str = "custom: calls of --agent-cmd, of loops that still exist; what they cost is not known";
 
-/// Show what agents cost, by agent and by day. Calls of --agent-cmd are not counted: what they cost is not known
+/// Show what agents cost, by agent and by day. Calls of --agent-cmd have no cost: it is not known
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {
     /// Calls since then: 7d, 2026-11-15 or an RFC 3339 time; days are those of UTC, and 100 of them are kept
@@ -45,8 +45,7 @@ pub(crate) fn run(context: &Context, args: &UsageArgs) -> Done {
         return Ok(0);
     }
     if days.is_empty() {
-        context.printer.answer(&format!("no reported call since {}\n", date(first)));
-        note_not_counted(context);
+        context.printer.answer(&format!("no call since {}\n", date(first)));
         return Ok(0);
     }
     let mut rows: Vec<Vec<String>> = if args.by_day {
@@ -66,23 +65,31 @@ pub(crate) fn run(context: &Context, args: &UsageArgs) -> Done {
     context
         .printer
         .answer(&table_on_screen(&["DAY (UTC)", "AGENT", "CALLS", "TOKENS", "COST", "NO COST REPORTED"], &rows));
-    note_not_counted(context);
+    if days.iter().any(|day| day.account == "custom") {
+        let width = loop_host::terminal::columns(std::io::stderr()).unwrap_or(120);
+        context.printer.progress(&format!("{}\n", hanging(NO_COST, 0, width)));
+    }
     Ok(0)
 }
 
-fn note_not_counted(context: &Context) {
-    let width = loop_host::terminal::columns(std::io::stderr()).unwrap_or(120);
-    context.printer.progress(&format!("{}\n", hanging(NOT_COUNTED, 0, width)));
-}
-
+/// What the ledger has, and the calls that only journals have, by day and agent.
 fn reported(context: &Context, first: u64) -> Result<Vec<ReportedDay>, CommandError> {
-    if !ledger::exists(&context.home.state) {
-        return Ok(Vec::new());
+    let mut days = if ledger::exists(&context.home.state) {
+        let read = Ledger::open(&context.home.state).and_then(|ledger| ledger.reported_since(first));
+        read.map_err(|error| {
+            CommandError::new(Kind::Unable, "the ledger cannot be read").because(error.to_string()).hint(error.hint())
+        })?
+    } else {
+        Vec::new()
+    };
+    for more in ledger::calls_of_commands(&context.home, first).map_err(|error| runs_error(&error))? {
+        match days.iter_mut().find(|day| (day.day, &day.account) == (more.day, &more.account)) {
+            Some(day) => day.used = day.used.plus(more.used),
+            None => days.push(more),
+        }
     }
-    let read = Ledger::open(&context.home.state).and_then(|ledger| ledger.reported_since(first));
-    read.map_err(|error| {
-        CommandError::new(Kind::Unable, "the ledger cannot be read").because(error.to_string()).hint(error.hint())
-    })
+    days.sort_by(|left, right| (left.day, &left.account).cmp(&(right.day, &right.account)));
+    Ok(days)
 }
 
 /// A plain date is a day of UTC here, as the ledger counts them.

@@ -121,17 +121,18 @@ impl Live {
         self.clear();
         let line = text::clean(line.as_bytes());
         let width = loop_host::terminal::columns(std::io::stderr()).filter(|_| self.printer.live);
+        let at = if self.printer.live { minute(self.now_wall_ms, width) } else { clock_time(self.now_wall_ms) };
+        let width = width.map(|width| width.saturating_sub(at.len()));
         // Each line by itself: a rollback has several, with commands that people copy.
         let wrapped = |width| line.split('\n').map(|line| hanging(line, 9, width)).collect::<Vec<_>>().join("\n");
         let line = width.map_or_else(|| line.clone(), wrapped);
+        // What follows stands below the first line, behind the column of times.
+        let line = if self.printer.live { line.replace('\n', &format!("\n{}", " ".repeat(at.len()))) } else { line };
         let line = paint.map_or_else(|| line.clone(), |paint| self.printer.paint_progress(paint, &line));
-        let at = if self.printer.live { String::new() } else { clock_time(self.now_wall_ms) };
-        let day = local_day(self.now_wall_ms);
-        if self.day.as_ref().is_some_and(|before| *before != day) && !self.printer.live {
-            // A log that runs over night has its date once a day.
+        let at = if self.printer.live { self.printer.paint_progress(Paint::Dim, &at) } else { at };
+        if let Some(day) = new_day(&mut self.day, self.now_wall_ms) {
             self.show(&format!("{day}\n"));
         }
-        self.day = Some(day);
         self.show(&format!("{at}{line}\n"));
     }
 
@@ -342,7 +343,10 @@ impl Live {
     fn holds(&mut self, cause: HoldCause, state: &RunState) {
         let id = name_of(state);
         let lines = match cause {
-            HoldCause::Paused => vec![format!("paused; resume with: loop resume {id}, or Enter")],
+            HoldCause::Paused => {
+                let enter = if self.printer.live { ", or Enter" } else { "" };
+                vec![format!("paused; resume with: loop resume {id}{enter}")]
+            }
             HoldCause::Blocked => {
                 let order = state.main_order().map(|(_, open)| &open.order);
                 let ms = if let Some(Order::Hold { ms, .. }) = order { *ms } else { PAUSE_MS_MAX };
@@ -350,7 +354,7 @@ impl Live {
                     if ms < PAUSE_MS_MAX { format!(", for at most {}", time::spaced(ms)) } else { String::new() };
                 vec![format!("paused until that is fixed{most}; then: loop resume {id}")]
             }
-            HoldCause::Limit => sentences::wait_begins(state, &id).into_iter().collect(),
+            HoldCause::Limit => sentences::wait_begins(state, &id, self.printer.live).into_iter().collect(),
             HoldCause::Calls => monitor::waits_for_call(state, &id).into_iter().collect(),
             HoldCause::Question => {
                 let question = text::one_line(state.agent.question().unwrap_or_default(), 400);
@@ -441,7 +445,24 @@ impl Live {
     }
 }
 
-/// The local time, for lines that go to a file; a terminal does not need it.
+/// Where a terminal has fewer columns, a line has no time.
+const TIMED_COLUMNS_MIN: usize = 60;
+
+/// The local time to the minute, for lines on a terminal: what happened in the night is read in the morning.
+fn minute(wall_ms: u64, width: Option<usize>) -> String {
+    let has_room = width.is_none_or(|width| width >= TIMED_COLUMNS_MIN);
+    let local = moment::local(wall_ms).filter(|_| has_room);
+    local.map_or_else(String::new, |zoned| zoned.strftime("%H:%M ").to_string())
+}
+
+/// The date, where a line is the first of another day than the one before: once a day.
+fn new_day(newest: &mut Option<String>, wall_ms: u64) -> Option<String> {
+    let day = local_day(wall_ms);
+    let before = newest.replace(day.clone());
+    before.filter(|before| *before != day).map(|_| day)
+}
+
+/// The local time, for lines that go to a file.
 pub(super) fn clock_time(wall_ms: u64) -> String {
     moment::local(wall_ms).map_or_else(String::new, |zoned| zoned.strftime("[%H:%M:%S] ").to_string())
 }
@@ -592,5 +613,29 @@ impl Reporter for Live {
             self.show(&format!("\r\u{1b}[K{line}"));
             self.drawn = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{minute, new_day};
+
+    const DAY_MS: u64 = 86_400_000;
+    const SOME_MS: u64 = 1_700_000_000_000;
+
+    #[test]
+    fn a_log_has_its_date_once_a_day() {
+        let mut newest = None;
+        let days: Vec<Option<String>> =
+            [SOME_MS, SOME_MS, SOME_MS + DAY_MS, SOME_MS + DAY_MS].map(|at| new_day(&mut newest, at)).into();
+        assert_eq!(days.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true, false], "{days:?}");
+        assert!(days[2].as_ref().is_some_and(|day| day.starts_with("2023-11-1")), "{days:?}");
+    }
+
+    #[test]
+    fn a_line_on_a_terminal_has_its_minute_where_there_is_room() {
+        let shown = minute(SOME_MS, Some(80));
+        assert!(shown.len() == 6 && shown.ends_with(":13 "), "{shown:?}");
+        assert_eq!((minute(SOME_MS, Some(40)), minute(SOME_MS, None).len()), (String::new(), 6));
     }
 }

@@ -66,7 +66,9 @@ pub(crate) fn attempt_remarks(report: &AgentReport, state: &RunState) -> Vec<Str
     }
     lines.extend(no_price(report, state));
     if matches!(stream.failure, Some(Failure::Auth)) {
-        let sign_in = state.agent_in_use().map(|agent| agent.sign_in().to_owned()).filter(|hint| !hint.is_empty());
+        let error = stream.error.as_deref().unwrap_or_default();
+        let sign_in = state.agent_in_use().map(|agent| agent.sign_in_after(error).to_owned());
+        let sign_in = sign_in.filter(|hint| !hint.is_empty());
         lines.extend(sign_in.map(|hint| format!("sign in: {hint}")));
     }
     lines
@@ -118,10 +120,11 @@ pub(crate) fn higher_limit(state: &RunState, id: &str) -> String {
 }
 
 /// The start of a wait.
-pub(crate) fn wait_begins(state: &RunState, id: &str) -> Option<String> {
+pub(crate) fn wait_begins(state: &RunState, id: &str, on_terminal: bool) -> Option<String> {
     let wait = state.provider.wait()?;
+    let keys = if on_terminal { ", or Enter; leave: Ctrl-C" } else { "" };
     Some(format!(
-        "{}; waits until {}; try now: loop resume {id}, or Enter",
+        "{}; waits until {}; try now: loop resume {id}{keys}",
         text::one_line(&wait.why, 200).trim_end_matches('.'),
         moment::ahead(wait.until_ms, state.now.wall_ms),
     ))

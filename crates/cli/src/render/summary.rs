@@ -1,4 +1,5 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
+use loop_core::agent::Failure;
 use loop_core::policy::budget::{MICROS, money_exact};
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::proof::{FindingKind, NotedBecause};
@@ -9,6 +10,7 @@ use loop_core::text;
 use loop_core::time;
 use loop_core::view::{BreakerView, Claims, Record, qualification};
 use loop_host::paths::path_of;
+use loop_host::run_folder::RunFolder;
 
 use super::printer::{Loudness, Paint, Printer, stdout_is_terminal, text_width};
 use super::wrap::{hanging, labelled};
@@ -277,6 +279,25 @@ pub(crate) fn looks(state: &RunState, id: &str, kept: &KeptCheckpoints) -> Vec<(
     lines
 }
 
+/// The next command after a person gave a loop a text, or changed these settings: a limit that they did not raise would
+/// end it at once.
+pub(crate) fn next_after_change(folder: &RunFolder, changed: &[&str]) -> String {
+    let id = folder.id.as_str();
+    let state = loop_host::journal::read(&folder.path).ok().map(|reading| reading.fold());
+    let code = state.as_ref().and_then(|state| state.over.as_ref()).map(|over| over.reason.code);
+    let is_raised = |keys: &[&str]| keys.iter().any(|key| changed.contains(key));
+    let is_limited = match code {
+        Some(ReasonCode::IterationLimit) => !is_raised(&["max_iterations"]),
+        Some(ReasonCode::TimeLimit) => !is_raised(&["max_time"]),
+        Some(ReasonCode::BudgetLimit) => changed.is_empty(),
+        Some(_) | None => false,
+    };
+    match state.filter(|_| is_limited) {
+        Some(state) => next_command(&state, id),
+        None => format!("loop resume {id}"),
+    }
+}
+
 /// The command that resumes a run in a way that can succeed. The text after three blanks is a remark.
 pub(crate) fn next_command(state: &RunState, id: &str) -> String {
     let breaker = &state.settings.shown().values.breaker;
@@ -287,7 +308,16 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
         ReasonCode::IterationLimit if is_unverifiable(state) => {
             format!("loop resume {id} -n +5   (when the promise can be run)")
         }
-        ReasonCode::IterationLimit => with_other_limits(state, format!("loop resume {id} -n +5")),
+        ReasonCode::IterationLimit => {
+            // More iterations alone would fail in the same way.
+            let first = match state.agent.failure() {
+                Some(Failure::Auth) => "   (when the agent is signed in)",
+                Some(Failure::Billing) => "   (when there is credit)",
+                Some(Failure::Model) => "   (with a model that there is: --agent-model)",
+                Some(_) | None => "",
+            };
+            format!("{}{first}", with_other_limits(state, format!("loop resume {id} -n +5")))
+        }
         ReasonCode::TimeLimit => with_other_limits(state, more_time(state, id)),
         ReasonCode::AgentCrashes if custom => format!("loop resume {id} --agent-cmd '…'   (with the agent fixed)"),
         ReasonCode::AgentCrashes => format!("loop resume {id}   (when the agent works; see: loop doctor)"),

@@ -2,6 +2,7 @@
 use loop_core::policy::gate::Verdict;
 use loop_core::text;
 use loop_core::view::{Verification, VerifiedGate, short_hash};
+use loop_host::clock;
 
 use super::printer::{Paint, Printer};
 use super::sentences;
@@ -25,7 +26,7 @@ pub(crate) fn text(found: &Verification, printer: Printer) -> String {
     if let Some(judged) = judged(found) {
         line("judged", &clean(&judged));
     }
-    line("recorded", &format!("{} by loop {}", found.certificate.at, found.certificate.program));
+    line("recorded", &format!("{} by loop {}", clock::local_text_of(&found.certificate.at), found.certificate.program));
     if found.certificate.verified {
         line("workspace", &clean(&found.workspace.words()));
     }

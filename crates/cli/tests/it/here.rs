@@ -183,6 +183,20 @@ fn a_loop_that_a_newer_one_has_finished_is_resumed_only_by_its_id() {
 }
 
 #[test]
+fn a_loop_that_was_resumed_after_a_newer_one_is_the_newest() {
+    let (user, older) = three();
+    user.run(&start(ADDS, "test -e done.txt", &["-n", "1"])).expect_code(1);
+    user.run(&["resume", &older, "-n", "+1"]).expect_code(1);
+    says(&user.run(&["history"]).expect_code(0), &format!("taking loop {older} of this folder"));
+    says(&user.run(&["resume", "-n", "+1"]).expect_code(1), &format!("taking loop {older} of this folder"));
+    // What it finished is not resumed by the other one without its id.
+    user.run(&["resume", &older, "-n", "+1", "--agent-cmd", "touch done.txt", "--strength", "off"]).expect_code(0);
+    let refused = user.run(&["resume", "-n", "+1"]).expect_code(4);
+    says(&refused, "the newest loop of this folder is done");
+    says(&refused, &format!("loop resume {} -n +1", other(&user, &older)));
+}
+
+#[test]
 fn a_folder_without_loops_says_where_it_looked() {
     let (user, _) = three();
     for words in [&["history"][..], &["resume"], &["rollback", "1"], &["pause"], &["accept"], &["verify"]] {

@@ -11,6 +11,7 @@ mod behaviours;
 mod branch_copies;
 mod btrfs;
 mod bug;
+mod clauses;
 mod commit;
 mod config;
 mod containers;

@@ -211,7 +211,7 @@ fn every_line_in_the_hint_of_an_error_is_accepted_where_it_is_printed() {
 
 const ADDS: &str = "echo x >> log";
 
-const ENDS_OF_LOOPS: [End; 22] = [
+const ENDS_OF_LOOPS: [End; 29] = [
     End { name: "verified", words: &["-p", "make test", "--agent-cmd", "touch done.txt"], code: 0 },
     End { name: "verified before", words: &["-p", "true", "--agent-cmd", "true"], code: 0 },
     End {
@@ -262,11 +262,50 @@ const ENDS_OF_LOOPS: [End; 22] = [
         words: &["-p", "make test", "--agent-cmd", "echo x >> log; echo the same words", "--max-identical-output", "2"],
         code: 1,
     },
+    End { name: MODEL, words: &["-p", "make test", "--agent", "claude"], code: 3 },
+    End {
+        name: PROVIDER,
+        words: &["-p", "make test", "--agent", "claude", "--on-failure", "overload wait 1s 1"],
+        code: 3,
+    },
+    End { name: TURNS, words: &["-p", "make test", "--agent", "claude", "--on-failure", "turn_limit stop"], code: 3 },
+    End {
+        name: "only tests",
+        words: &[
+            "-p",
+            "make test",
+            "--agent-cmd",
+            "mkdir -p tests; echo \"$LOOP_ITERATION\" >> tests/test_a.py",
+            "--max-test-only",
+            "2",
+        ],
+        code: 1,
+    },
+    End {
+        name: "shorter answers",
+        words: &["-p", "make test", "--agent-cmd", EVER_SHORTER, "--max-no-progress", "9", "--output-decline", "50"],
+        code: 1,
+    },
+    End { name: "no status", words: &["--no-promise", "--agent-cmd", ADDS, "--max-missing-status", "2"], code: 1 },
+    End {
+        name: "done without the signal",
+        words: &["--no-promise", "--agent-cmd", SAYS_COMPLETE, "--max-done-claims", "2"],
+        code: 1,
+    },
 ];
 
 /// Ends that the agent's own answer makes: it is a recording.
 const SIGN_IN: &str = "sign-in";
 const BILLING: &str = "billing";
+const MODEL: &str = "no such model";
+const PROVIDER: &str = "provider is overloaded";
+const TURNS: &str = "turn limit";
+
+/// Ten thousand bytes, then a thousand, then a hundred.
+const EVER_SHORTER: &str = "case $LOOP_ITERATION in 1) c=10000;; 2) c=1000;; *) c=100;; esac; \
+                            head -c $c /dev/zero | tr '\\0' x";
+const SAYS_COMPLETE: &str = "echo x >> log; printf -- '---LOOP_STATUS---\\nSTATUS: COMPLETE\\nEXIT_SIGNAL: false\\n\
+                             COMPLETION_INDICATORS: 1\\n---END_LOOP_STATUS---\\n'";
 
 const SAYS_BLOCKED: &str = "printf -- '---LOOP_STATUS---\\nSTATUS: BLOCKED\\nEXIT_SIGNAL: false\\nSUMMARY: no network\\n\
                             ---END_LOOP_STATUS---\\n'";
@@ -276,6 +315,9 @@ fn answer_as_recorded(user: &TestEnv, end: &End) {
     let recording = match end.name {
         SIGN_IN => "err-auth",
         BILLING => "v2.1.326-billing",
+        MODEL => "err-model",
+        PROVIDER => "err-overloaded",
+        TURNS => "max-turns",
         _ => return,
     };
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testkit/transcripts/claude");
@@ -320,6 +362,26 @@ fn check_end(end: &End) -> (usize, Vec<String>) {
 fn may_fail_again(end: &End, line: &str, code: i32) -> bool {
     let could_not_work = end.code == 3 || end.name == "cannot be checked";
     could_not_work && code == 3 && line.contains("loop resume")
+}
+
+#[test]
+fn every_line_about_a_loop_that_a_person_accepted_is_accepted() {
+    let end = ENDS_OF_LOOPS.iter().find(|end| end.name == "passed, but").unwrap();
+    let accepted = || {
+        let (user, id, _) = ended(end);
+        let said = user.run(&["accept", &id]).expect_code(0);
+        (user, id, format!("{}{}", said.out(), said.err()))
+    };
+    let (first, id, mut text) = accepted();
+    let looks: [&[&str]; 5] = [&["status", &id], &["history", &id], &[], &["list"], &["report", &id]];
+    looks.iter().for_each(|words| text.push_str(&first.run(words).expect_code(0).out()));
+    let lines: Vec<String> = printed(&text).iter().map(|line| line.replace(&id, "$ID")).collect();
+    assert!(lines.len() >= 3, "{lines:?}");
+    for line in lines {
+        let (user, id, _) = accepted();
+        let (code, said) = execute(&user, &filled(&line).replace("$ID", &id));
+        assert!([0, 1, 2].contains(&code), "{line}: exit {code}\n{said}");
+    }
 }
 
 #[test]

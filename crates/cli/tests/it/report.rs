@@ -75,17 +75,25 @@ fn usage_counts_calls_by_agent_and_says_what_was_not_reported() {
     let user = user();
     user.program("claude", SILENT_ONCE);
     let none = user.run(&["usage"]).expect_code(0).out();
-    assert!(none.starts_with("no reported call since "), "{none}");
+    assert!(none.starts_with("no call since "), "{none}");
     let words = ["start", "do it", "-p", "test -e never", "--agent", "claude", "-n", "3", "--breaker", "off"];
     user.run(&words).expect_code(1);
+    // What is in the ledger because calls are limited, and what is only in a journal, are one row.
     user.run(&start("true", "false", &["-n", "1"])).expect_code(1);
+    user.run(&start("true", "false", &["-n", "1", "--max-calls-per-day", "9"])).expect_code(1);
     let ran = user.run(&["usage"]).expect_code(0);
-    assert!(ran.err().contains("calls of --agent-cmd are not counted"), "{}", ran.text());
+    assert!(ran.err().contains("what they cost is not known"), "{}", ran.text());
     let shown = ran.out();
-    let row: Vec<&str> = shown.lines().last().unwrap().split_whitespace().skip(2).collect();
-    assert_eq!(row, ["claude", "3", "30", "$0.50", "1", "call"], "{shown}");
+    let rows: Vec<Vec<&str>> = shown.lines().skip(1).map(|row| row.split_whitespace().skip(2).collect()).collect();
+    assert_eq!(rows[0], ["claude", "3", "30", "$0.50", "1", "call"], "{shown}");
+    assert_eq!(rows[1], ["custom", "2", "-", "-", "2", "calls"], "{shown}");
     let json = user.run(&["usage", "--by-day", "--json"]).expect_code(0).json();
-    assert_eq!((&json["total"]["cost_usd"], &json["total"]["calls_not_reported"]), (&0.5.into(), &1.into()), "{json}");
+    let total = &json["total"];
+    assert_eq!(
+        (&total["cost_usd"], &total["calls"], &total["calls_not_reported"]),
+        (&0.5.into(), &5.into(), &3.into()),
+        "{json}"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The profile of the container front, its breaker and its limits: by a program on the PATH that plays claude.
-use loop_testkit::{TestEnv, wait_until};
+use loop_testkit::{TestEnv, for_all, wait_until};
 use serde_json::Value;
 
 use crate::{start, user};
@@ -38,8 +38,8 @@ fn one(env: &TestEnv, id: &str) -> Value {
 
 #[test]
 fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units() {
-    // req: C-03 partly: the values and names by the built program
-    // req: C-21 partly: on this machine; --container is shown elsewhere
+    // req: C-03 partly: without urgent input
+    // req: C-21
     let env = claude("block COMPLETE 1 true");
     env.write("home/.config/loop/config.toml", "session_expiration_hours = 48\nloop_delay_seconds = 0\n");
     let flags = [
@@ -54,6 +54,10 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
         "--same-error-threshold",
         "0",
         "--max-consecutive-test-loops=8",
+        "--output-decline-threshold",
+        "60",
+        "--safety-completion-threshold",
+        "6",
         "--completion-threshold",
         "0",
         "--project",
@@ -81,8 +85,8 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
         ("max_same_error", "5", "the profile container"),
         ("max_test_only", "8", "--max-consecutive-test-loops"),
         ("completion_threshold", "2", "the profile container"),
-        ("output_decline", "70", "the profile container"),
-        ("max_done_claims", "5", "the profile container"),
+        ("output_decline", "60", "--output-decline-threshold"),
+        ("max_done_claims", "6", "--safety-completion-threshold"),
         ("session", "continue", "the profile container"),
     ] {
         assert_eq!(
@@ -109,10 +113,9 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
 
 #[test]
 fn a_trip_is_told_with_its_counts_in_the_lines_the_end_the_result_and_the_status() {
-    // req: C-08 partly: of the newest loop of a worker, which a new one begins without
     // req: C-10 partly: the record of the session
     // req: C-15 partly: the line after each iteration
-    // req: C-22 partly: the end of a trip, and the result file
+    // req: C-22
     // req: C-23
     let env = claude("block IN_PROGRESS 1 false");
     let names = ["--project", "shop", "--agent-name", "bob"];
@@ -157,13 +160,15 @@ fn a_trip_is_told_with_its_counts_in_the_lines_the_end_the_result_and_the_status
         (&row["iterations_done"], &row["claims"]["tasks"], &row["claims"]["files"]),
         (&3.into(), &3.into(), &6.into())
     );
-    assert!(row["started_at"].is_string() && row["claims"]["last_error"].is_null(), "{row}");
+    assert!(row["started_at"].is_string() && row["updated_at"].is_string(), "{row}");
+    assert!(row["claims"]["last_error"].is_null(), "{row}");
     let by_name = env.run(&["status", "--project", "shop", "--agent-name", "bob", "--json"]).json();
     assert_eq!(by_name["loops"][0]["id"], id.as_str());
 }
 
 #[test]
 fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
+    // req: C-08
     // req: C-11 partly: the events of one worker
     // req: C-17 partly: on a loop that has ended
     // req: C-19
@@ -175,6 +180,7 @@ fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
         let ran = env.run(refused).expect_code(4);
         let said = ran.err();
         assert!(said.starts_with(&format!("error: the breaker has tripped: loop {id}, at 20")), "{said}");
+        assert!(!said.lines().next().unwrap_or_default().ends_with('Z'), "the local time: {said}");
         assert!(
             said.contains("no progress in 3 iterations in a row") && said.contains(&format!("loop reset {id}")),
             "{said}"
@@ -238,6 +244,54 @@ fn counts_survive_an_end_and_a_resume_where_only_a_person_closes_the_breaker() {
     assert_eq!(env.read("home/calls").lines().count(), 3, "two from before and one more");
 }
 
+/// `kind WORK_TYPE WORDS` says the words and ends with a block of that kind of work.
+const KIND: &str = r#"kind() { say "$2\n\n---LOOP_STATUS---\nSTATUS: IN_PROGRESS\nTASKS_COMPLETED_THIS_LOOP: 1\nFILES_MODIFIED: 1\nCOMPLETION_INDICATORS: 0\nTESTS_STATUS: PASSING\nWORK_TYPE: $1\nEXIT_SIGNAL: false\nRECOMMENDATION: more\n---END_LOOP_STATUS---\n"; }"#;
+
+/// A reason to trip: what the agent does, further flags, and after how many calls.
+const TRIPS: [(&str, &str, &[&str], usize); 8] = [
+    ("no_progress", "block IN_PROGRESS 1 false", &[], 3),
+    // In each of three iterations the block is asked for once.
+    ("missing_status", "echo $n >> log; say words", &[], 6),
+    ("safety_completion", "echo $n >> log; block COMPLETE 1 false", &[], 5),
+    ("test_loops", "mkdir -p tests; echo $n >> tests/test_a.py; kind TESTING words", &[], 3),
+    ("agent_blocked", "echo $n >> log; block BLOCKED 0 false", &[], 1),
+    // Three failures in a row without a change would end it as an agent that cannot work.
+    ("same_error", "echo boom >&2; exit 3", &["--same-error-threshold", "2"], 2),
+    (
+        "output_decline",
+        "case $n in 1) c=10000;; 2) c=1000;; *) c=100;; esac; kind IMPLEMENTATION \"$(head -c $c /dev/zero | tr '\\0' x)\"",
+        &["--stagnation-threshold", "9"],
+        3,
+    ),
+    // Progress sets the count of iterations without it to 0.
+    ("no_progress", "[ $n = 3 ] && echo x >> log; block IN_PROGRESS 1 false", &[], 6),
+];
+
+#[test]
+fn each_condition_of_the_breaker_trips_by_the_profiles_own_numbers_with_one_reason() {
+    // req: C-07
+    let wrong: Vec<String> = for_all(&TRIPS, |(reason, script, more, calls)| {
+        let env = claude(&format!("{KIND}\n{script}"));
+        let ran = env.run(&words(more));
+        let made = env.read("home/calls").lines().count();
+        let breaker = one(&env, &env.id())["breaker"].clone();
+        let is_so = breaker["tripped"] == true && breaker["reason"] == *reason && made == *calls;
+        (!is_so).then(|| format!("{reason} after {made} calls: {breaker}\n{}", ran.text()))
+    })
+    .into_iter()
+    .flatten()
+    .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_completion_in_the_iteration_that_would_trip_goes_first() {
+    // req: C-07
+    let env = claude("if [ $n -lt 2 ]; then block IN_PROGRESS 1 false; else block COMPLETE 1 true; fi");
+    let ran = env.run(&words(&["--stagnation-threshold", "3", "--completion-threshold", "2"])).expect_code(0);
+    assert!(ran.out().starts_with("done, claimed by the agent"), "{}", ran.text());
+}
+
 #[test]
 fn a_loop_at_work_is_reset_and_its_conversation_forgotten_when_that_is_confirmed() {
     // req: C-17
@@ -269,7 +323,7 @@ fn a_loop_at_work_is_reset_and_its_conversation_forgotten_when_that_is_confirmed
 
 #[test]
 fn a_question_before_a_conversation_is_forgotten_is_asked_on_a_terminal() {
-    // req: C-26 partly: the reset of a session
+    // req: C-26
     let env = claude("block COMPLETE 1 true");
     env.run(&words(&[])).expect_code(0);
     let id = env.id();
@@ -328,7 +382,7 @@ fn money_is_warned_of_once_at_four_fifths_and_the_end_says_that_it_was_used_up()
 
 #[test]
 fn a_conversation_that_is_too_old_is_begun_anew_and_that_is_said() {
-    // req: C-10 partly: the expiry
+    // req: C-10
     let env = claude("block IN_PROGRESS 1 false");
     let ran = env.run(&words(&["--session-expiry", "300ms", "--delay", "400ms", "-n", "2"])).expect_code(1);
     assert!(ran.err().contains("the agent's conversation is older than 300ms: a new one begins"), "{}", ran.text());
@@ -359,5 +413,10 @@ fn a_loop_that_runs_away_is_told_once_by_how_grave_it_is() {
     assert_eq!((&alarm["severity"], &alarm["kind"]), (&"CRITICAL".into(), &"identical_outputs".into()), "{alarm}");
     let short = crate::user();
     let ran = short.run(&start("echo x >> log", "test $(wc -l < log) = 4", &[])).expect_code(0);
-    assert_eq!(ran.err().matches("WARNING: 3 iterations in a row took less than 1s").count(), 1, "{}", ran.text());
+    assert_eq!(
+        ran.err().matches("WARNING: in 3 iterations in a row the agent took less than 1s").count(),
+        1,
+        "{}",
+        ran.text()
+    );
 }

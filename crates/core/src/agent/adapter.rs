@@ -45,6 +45,8 @@ pub struct Adapter {
     pub install: &'static str,
     /// How to sign in, said when that is what is missing.
     pub sign_in: &'static str,
+    /// What else fixes the sign-in, by words of the error: where the way above was taken already.
+    pub sign_in_errors: &'static [(&'static str, &'static str)],
     /// The version it was tried with; none means: by its documentation alone.
     pub tried: Option<&'static str>,
     /// How the system prompt is added to.
@@ -90,6 +92,7 @@ pub(super) const BASE: Adapter = Adapter {
     program: "",
     install: "",
     sign_in: "",
+    sign_in_errors: &[],
     tried: None,
     system: SystemBy::Prompt,
     continues: true,

@@ -83,6 +83,13 @@ impl Agent {
         }
     }
 
+    /// How to sign in where it failed with this error.
+    #[must_use]
+    pub fn sign_in_after(&self, error: &str) -> &str {
+        let known = if let Self::Known(adapter) = self { adapter.sign_in_errors } else { &[] };
+        known.iter().find(|(words, _)| error.contains(words)).map_or_else(|| self.sign_in(), |(_, hint)| hint)
+    }
+
     /// The version it was tried with.
     #[must_use]
     pub fn tried(&self) -> Option<&'static str> {

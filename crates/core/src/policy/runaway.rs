@@ -84,7 +84,7 @@ pub fn judge(signs: RunawayEvidence, limits: Limits) -> Option<Alarm> {
         severity: Severity::Warning,
         kind: "short_iterations",
         text: format!(
-            "{} iterations in a row took less than {}: the agent may not be doing any work",
+            "in {} iterations in a row the agent took less than {}: it may not be doing any work",
             signs.short,
             crate::time::spaced(shortest)
         ),

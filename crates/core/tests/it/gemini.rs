@@ -292,3 +292,13 @@ fn one_that_was_ended_while_it_waited_by_itself_tells_what_for() {
     let worked = [INIT, r#"{"type":"tool_use","tool_name":"glob","tool_id":"t","parameters":{}}"#].join("\n");
     assert_eq!(read("gemini", &worked, stderr, &Ended::ByUs).0.failure, None);
 }
+
+#[test]
+fn kimi_leaves_the_waiting_to_the_harness_unless_the_user_says_how_often_it_asks() {
+    let name = "KIMI_LOOP_MAX_ATTEMPTS_PER_STEP";
+    let of =
+        |call: &AgentCommand| call.env.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.clone());
+    assert_eq!(of(&called("kimi", |_| {})).as_deref(), Some("1"));
+    let own = BTreeMap::from([(name.to_owned(), "5".to_owned())]);
+    assert_eq!(of(&called("kimi", |ask| ask.ambient = &own)), None);
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use loop_core::run::NameList;
-use loop_core::{text, time};
+use loop_core::text;
 
 use super::btrfs::Snapshot;
 use super::btrfs::snapshot_store::SnapshotStore;
@@ -17,6 +17,7 @@ use super::scope::rules_of;
 use super::{
     Checkpoint, Depth, Rules, ScanCache, ScanHint, Store, StoredKind, TakeOutcome, TakeRequest, TreeState, user_git,
 };
+use crate::clock;
 use crate::fs::handle::open_folder;
 
 /// So many paths that cannot be read are named.
@@ -57,7 +58,7 @@ impl Recorded {
         let lock = store.lock(false)?;
         let id = store.named(&full).map_err(|error| match store.not_kept(&context.run).get(name) {
             Some(since) => {
-                io::Error::new(error.kind(), format!("it is not kept any more since {}", time::rfc3339(*since)))
+                io::Error::new(error.kind(), format!("it is not kept any more since {}", clock::local_text(*since)))
             }
             None if error.kind() == io::ErrorKind::NotFound => io::Error::new(error.kind(), "it is not there"),
             None => error,

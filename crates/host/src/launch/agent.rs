@@ -13,7 +13,14 @@ pub(super) fn confirm_permissions(settings: &Values, caller: &mut dyn LaunchCall
         return Ok(());
     }
     match caller.answer(&LaunchQuestion::AllowEverything) {
-        PersonAnswer::Yes | PersonAnswer::NobodyThere => Ok(()),
+        PersonAnswer::Yes => Ok(()),
+        PersonAnswer::NobodyThere => {
+            caller.note(LaunchNote::important(
+                "note: there is no terminal to ask on, so --permissions all counts as it was given (--auto-confirm)"
+                    .to_owned(),
+            ));
+            Ok(())
+        }
         PersonAnswer::No => Err(LaunchRefusal::wrong("nothing was started")
             .because("--permissions all was not confirmed")
             .hint("leave it out, or say --auto-confirm")),

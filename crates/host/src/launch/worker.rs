@@ -9,7 +9,7 @@ use super::{offline, person};
 use crate::paths::Home;
 use crate::refusal::LaunchRefusal;
 use crate::run_folder::RunFolder;
-use crate::{index, journal};
+use crate::{clock, index, journal};
 
 /// How much of a name is compared: as much as a list keeps.
 const NAME_LETTERS_MAX: usize = 200;
@@ -74,7 +74,7 @@ pub fn close_breaker(home: &Home, run: &RunFolder, session: bool, by: &str) -> R
 /// A tripped breaker stays so until a person closes it.
 pub(super) fn tripped(run: &RunFolder, state: &RunState, verb: &str) -> LaunchRefusal {
     let breaker = BreakerView::of(state);
-    let at = breaker.tripped_at.unwrap_or_default();
+    let at = clock::local_text_of(&breaker.tripped_at.unwrap_or_default());
     let why = breaker.why.unwrap_or_default();
     let id = &run.id;
     LaunchRefusal::wrong(format!("the breaker has tripped: loop {id}, at {at}"))

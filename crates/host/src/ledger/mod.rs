@@ -33,10 +33,12 @@ use thiserror::Error;
 
 use crate::run_folder::LOCK;
 
-pub use rebuild::{RebuildError, Rebuilt, check, rebuild};
+pub use rebuild::{RebuildError, Rebuilt, calls_of_commands, check, rebuild};
 pub(crate) use run::{CallRecord, RunLedger};
 
 const FILE: &str = "ledger.db";
+/// The account of a command of the user's.
+const CUSTOM: &str = "custom";
 /// The form of the table.
 const FORM: i64 = 2;
 /// One without an id.

@@ -1,18 +1,19 @@
 //! Makes the ledger again from the journals of all runs, where it is missing, damaged or another one.
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use loop_core::ids::{OrderId, RunId};
-use loop_core::policy::reserve::LedgerId;
+use loop_core::policy::reserve::{LedgerId, day_of};
 use loop_core::run::{Answer, Entry, Event, Fact, Order, RunState};
 use rusqlite::Connection;
 use thiserror::Error;
 
-use super::run::CallRecord;
-use super::{FILE, Ledger, LedgerError, LedgerResult, add_id, fresh_id, known, make};
+use super::run::{CallRecord, is_only_in_the_journal};
+use super::{CUSTOM, FILE, Ledger, LedgerError, LedgerResult, Reported, ReportedDay, add_id, fresh_id, known, make};
 use crate::journal;
 use crate::paths::Home;
-use crate::run_folder::{self, RunsError, StartLock};
+use crate::run_folder::{self, RunFolder, RunsError, StartLock};
 
 /// What was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -130,6 +131,42 @@ fn move_aside(path: &std::path::Path) -> LedgerResult<Option<PathBuf>> {
         }
     }
     Ok(None)
+}
+
+/// The calls since a day that only journals have: those by a command of the user's. A journal that cannot be read has
+/// none.
+///
+/// # Errors
+/// When the runs cannot be read.
+pub fn calls_of_commands(home: &Home, first_day: u64) -> Result<Vec<ReportedDay>, RunsError> {
+    let mut days: BTreeMap<u64, u32> = BTreeMap::new();
+    for run in run_folder::all(home)? {
+        if day_of(changed_ms(&run)) < first_day {
+            continue;
+        }
+        let Ok(reading) = journal::read(&run.path) else { continue };
+        let mut state = RunState::default();
+        for entry in &reading.entries {
+            state.apply(&entry.fact);
+            let Fact::Ordered { order: Order::RunAgent { reservation, .. }, .. } = &entry.fact else { continue };
+            let day = day_of(entry.at.wall_ms);
+            if day >= first_day && is_only_in_the_journal(&state, *reservation) {
+                *days.entry(day).or_default() += 1;
+            }
+        }
+    }
+    let used = |calls| Reported { calls, without: calls, ..Reported::default() };
+    Ok(days
+        .into_iter()
+        .map(|(day, calls)| ReportedDay { day, account: CUSTOM.to_owned(), used: used(calls) })
+        .collect())
+}
+
+/// When its journal was written last.
+fn changed_ms(run: &RunFolder) -> u64 {
+    let changed = fs::metadata(run.path.join(journal::FILE)).and_then(|found| found.modified()).ok();
+    let since = changed.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    since.and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(u64::MAX)
 }
 
 /// Every call of a run that belongs into the ledger.

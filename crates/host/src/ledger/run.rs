@@ -8,7 +8,7 @@ use loop_core::policy::reserve::{CallCost, Wanted};
 use loop_core::run::{Answer, RunState, StreamReport, wanted};
 use loop_core::time::At;
 
-use super::{Caller, FILE, Ledger, LedgerError, is_dead, known};
+use super::{CUSTOM, Caller, FILE, Ledger, LedgerError, is_dead, known};
 use crate::clock;
 use crate::run_folder::RunFolder;
 
@@ -39,10 +39,15 @@ pub(crate) struct CallRecord {
     tokens: Option<u64>,
 }
 
+/// Whether a call is in no ledger: one by a command of the user's, whose cost nobody knows, where nothing limits calls.
+pub(super) fn is_only_in_the_journal(state: &RunState, reservation: Option<i64>) -> bool {
+    reservation.is_none() && state.agent_name() == CUSTOM
+}
+
 impl CallRecord {
     /// A call that begins, where it belongs into the ledger: what a command of the user's costs is not known.
     pub(super) fn begun(state: &RunState, reservation: Option<i64>, at: At) -> Option<Self> {
-        if reservation.is_none() && state.agent_name() == "custom" {
+        if is_only_in_the_journal(state, reservation) {
             return None;
         }
         Some(Self { at, ..Self::of(state, reservation)? })

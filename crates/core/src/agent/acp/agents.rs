@@ -68,6 +68,7 @@ pub(in crate::agent) const GEMINI: Adapter = Adapter {
     program: "gemini",
     install: "npm install -g @google/gemini-cli",
     sign_in: "run `gemini` once and sign in, or set GEMINI_API_KEY",
+    sign_in_errors: gemini::SIGN_IN_ERRORS,
     tried: Some("0.61.0"),
     own_files: gemini::ADAPTER.own_files,
     variables: &["GEMINI_", "GOOGLE_"],
@@ -229,7 +230,8 @@ fn codex(ask: &AttemptSpec<'_>) -> AgentCommand {
 
 fn kimi(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut call = bridge(ask, &["acp"], ModelBy::Protocol);
-    set(&mut call, ask, &[("KIMI_DISABLE_TELEMETRY", "1")]);
+    // Only the harness waits: by itself it would ask three times.
+    set(&mut call, ask, &[("KIMI_DISABLE_TELEMETRY", "1"), ("KIMI_LOOP_MAX_ATTEMPTS_PER_STEP", "1")]);
     call
 }
 

@@ -27,6 +27,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     program: "gemini",
     install: "npm install -g @google/gemini-cli",
     sign_in: "run `gemini` once and sign in, or set GEMINI_API_KEY",
+    sign_in_errors: SIGN_IN_ERRORS,
     tried: Some("0.61.0"),
     own_files: &["GEMINI.md", ".geminiignore", ".gemini/"],
     variables: &["GEMINI_", "GOOGLE_"],
@@ -38,6 +39,14 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reader,
     ..BASE
 };
+
+/// With an address of one's own it insists on a kind of sign-in that it has no way to do, even where the key is set. A
+/// setting of the user's says which kind is meant; ours are read only where root starts it.
+pub(in crate::agent) const SIGN_IN_ERRORS: &[(&str, &str)] = &[(
+    "Invalid auth method selected",
+    "put {\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}} into ~/.gemini/settings.json \
+     (GOOGLE_GEMINI_BASE_URL alone selects another kind), or unset GOOGLE_GEMINI_BASE_URL",
+)];
 
 /// Weaker than any rule of the user's. What belongs to the shell, and the user's own skills, are offered with it.
 const WORK_POLICY: &str = r#"[[rule]]
