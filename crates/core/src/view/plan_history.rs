@@ -236,6 +236,7 @@ impl Fold {
             | PlanOrder::Measure { .. }
             | PlanOrder::Hook { .. }
             | PlanOrder::Ask(_)
+            | PlanOrder::RollBack { .. }
             | PlanOrder::Drop { .. } => None,
         }
     }

@@ -276,7 +276,6 @@ impl PlanExecutor {
         // The loop's own limit counts where it is lower.
         let limit_micros = limit_micros.map(|share| own.map_or(share, |own| own.min(share)));
         let known = run.clone().or_else(|| super::folder::run_of(&self.home, &of)).filter(|_| *resume);
-        let copy = self.copy_path(&copy_name(node, *attempt));
         let log = format!("{node}-{attempt}");
         let log_path = self.log(&log);
         let open = |run: Option<RunId>| {

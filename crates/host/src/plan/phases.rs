@@ -3,7 +3,7 @@ use loop_core::settings::{Given, keys};
 use loop_core::template::Template;
 use loop_core::workflow::{self, Variables, WorkflowSource};
 
-use super::workflow::WorkflowRequest;
+use super::workflow::{WorkflowRequest, WorkflowStart};
 use crate::launch::{self, LaunchCaller, LaunchRequest};
 use crate::paths::Home;
 use crate::refusal::LaunchRefusal;
@@ -39,10 +39,8 @@ pub fn phases_of_template(
         workflow,
         path: file.into(),
         text,
-        given,
+        start: WorkflowStart { given, ..WorkflowStart::default() },
         workspace: request.workspace.clone(),
-        parallel: None,
-        keep_going: false,
         dry_run: request.dry_run,
     }))
 }
