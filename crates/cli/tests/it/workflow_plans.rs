@@ -36,7 +36,7 @@ fn calls(user: &TestEnv, task: &str) -> usize {
 /// Writes down which task it has, then does what the task is for.
 fn agent(user: &TestEnv, arms: &str) -> String {
     let calls = user.root().join("calls");
-    format!("prompt=$(cat); done() {{ echo \"$1\" >> {}; }}; case \"$prompt\" in {arms} esac", calls.display())
+    format!("prompt=$(cat); did() {{ echo \"$1\" >> {}; }}; case \"$prompt\" in {arms} esac", calls.display())
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn a_changed_file_is_read_again_and_only_what_changed_and_its_dependents_run_aga
     let user = project();
     let agent = agent(
         &user,
-        "*'task A'*) done A; echo a > a.txt;; *'task B'*) done B; echo b > b.txt;; \
-         *'task C'*) done C; cat a.txt b.txt > c.txt;; *'task D'*) done D; echo d > d.txt;;",
+        "*'task A'*) did A; echo a > a.txt;; *'task B'*) did B; echo b > b.txt;; \
+         *'task C'*) did C; cat a.txt b.txt > c.txt;; *'task D'*) did D; echo d > d.txt;;",
     );
     let file = |promise: &str, more: &str| {
         format!(
@@ -89,8 +89,8 @@ const ASKS: &str = "loops:\n  - {id: a, prompt: task A, promise: test -e a.txt}\
     - {id: look, ask: \"Which colour?\", depends_on: [a]}\n  \
     - {id: b, prompt: \"paint it {{answer.look}}\", promise: \"grep -qx {{answer.look}} colour.txt\", depends_on: [look]}\n";
 
-const PAINTS: &str = "*'task A'*) done A; echo a > a.txt;; \
-    *'paint it'*) done B; echo \"$ANSWER_LOOK\" > colour.txt; \
+const PAINTS: &str = "*'task A'*) did A; echo a > a.txt;; \
+    *'paint it'*) did B; echo \"$ANSWER_LOOK\" > colour.txt; \
     case \"$prompt\" in *'paint it deep blue'*) echo prompt >> colour.txt;; esac;;";
 
 #[test]
@@ -177,8 +177,8 @@ fn both(user: &TestEnv, first: &str) -> String {
     agent(
         user,
         &format!(
-            "{first} *'task A'*) done A; sed -i 's/three/A/' readme.txt;; \
-             *'task B'*) done B; while ! {merged}; do sleep 0.05; done; \
+            "{first} *'task A'*) did A; sed -i 's/three/A/' readme.txt;; \
+             *'task B'*) did B; while ! {merged}; do sleep 0.05; done; \
              sed -i -e 's/three/B/' -e 's/A$/A B/' readme.txt;;"
         ),
     )
@@ -209,7 +209,7 @@ fn a_conflict_with_agent_is_resolved_by_a_loop_with_the_gates_of_both() {
     // req: D-12 partly: conflicts
     let user = project();
     user.write("work/flow.yaml", &conflicting("agent"));
-    let resolves = "*'conflict markers'*) done R; \
+    let resolves = "*'conflict markers'*) did R; \
         sed -i -e '/^<<<<<<< /d' -e '/^======= /d' -e '/^>>>>>>> /d' readme.txt;; ";
     let ran = user.run(&run("flow.yaml", &both(&user, resolves), &[])).expect_code(0);
     assert_eq!(user.read("work/readme.txt"), "one\ntwo\nA\nB\nfour\nfive\n", "{}", ran.text());
@@ -224,7 +224,7 @@ fn a_conflict_that_the_agent_leaves_is_a_conflict() {
     // req: D-12 partly: conflicts
     let user = project();
     user.write("work/flow.yaml", &conflicting("agent"));
-    let leaves = "*'conflict markers'*) done R; sed -i -e '/^<<<<<<< /d' readme.txt;; ";
+    let leaves = "*'conflict markers'*) did R; sed -i -e '/^<<<<<<< /d' readme.txt;; ";
     let ran = user.run(&run("flow.yaml", &both(&user, leaves), &[])).expect_code(1);
     assert!(ran.text().contains("an agent could not resolve it"), "{}", ran.text());
     assert_eq!(user.read("work/readme.txt"), "one\ntwo\nthree\nfour\nfive\n");
@@ -240,7 +240,7 @@ fn gates_that_fail_on_the_merged_tree_end_the_workflow_though_both_loops_passed(
         "loops:\n  - {id: a, prompt: task A, promise: test -e a.txt && ! test -e b.txt}\n  \
          - {id: b, prompt: task B, promise: test -e b.txt}\n",
     );
-    let agent = agent(&user, "*'task A'*) done A; echo a > a.txt;; *'task B'*) done B; echo b > b.txt;;");
+    let agent = agent(&user, "*'task A'*) did A; echo a > a.txt;; *'task B'*) did B; echo b > b.txt;;");
     let ran = user.run(&run("flow.yaml", &agent, &[])).expect_code(1);
     assert!(ran.text().contains("it passes alone, and gates fail on the merged tree"), "{}", ran.text());
     assert!(!user.work().join("a.txt").exists() && !user.work().join("b.txt").exists());
@@ -258,7 +258,7 @@ fn where_no_loop_failed_a_rollback_of_failed_loop_undoes_the_whole_workflow() {
         "loops:\n  - {id: a, prompt: task A, promise: test -e a.txt && ! test -e ../here}\n\
          on_failure:\n  - \"loop rollback {{failed_loop}} initial > ../rolled.txt 2>&1; echo $? > ../code.txt\"\n",
     );
-    let ran = user.run(&run("flow.yaml", &agent(&user, "*'task A'*) done A; echo a > a.txt;;"), &[])).expect_code(1);
+    let ran = user.run(&run("flow.yaml", &agent(&user, "*'task A'*) did A; echo a > a.txt;;"), &[])).expect_code(1);
     assert!(ran.text().contains("not here"), "{}", ran.text());
     assert_eq!(user.read("code.txt"), "0\n", "{}\n{}", user.read("rolled.txt"), ran.text());
     assert!(!user.work().join("a.txt").exists(), "{}", ran.text());
@@ -290,7 +290,7 @@ fn a_workflow_that_is_killed_at_every_boundary_of_a_node_is_finished_by_a_resume
     let flow = "loops:\n  - {id: a, prompt: task A, promise: test -e a.txt}\n  \
                 - {id: b, prompt: task B, promise: test -e b.txt, depends_on: [a]}\n\
                 on_complete:\n  - echo told >> ../told.txt\n";
-    let arms = "*'task A'*) done A; echo a > a.txt;; *'task B'*) done B; echo b > b.txt;;";
+    let arms = "*'task A'*) did A; echo a > a.txt;; *'task B'*) did B; echo b > b.txt;;";
     let whole = project();
     whole.write("work/flow.yaml", flow);
     drop(whole.run(&run("flow.yaml", &agent(&whole, arms), &[])).expect_code(0));

@@ -662,7 +662,7 @@ fn an_answer_stands_in_prompts_and_commands_of_loops_that_wait_for_its_question(
     assert_eq!(workflow.questions_before(2), [0]);
     let faults = |text: &str| read(text).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let early = faults("loops:\n  - {id: q, ask: Sure?}\n  - {id: a, prompt: \"x {{answer.q}}\", promise: p}\n");
-    assert!(early.contains("flow.yaml:3:23: {{answer.q}} is not known here: a does not wait for q"), "{early}");
+    assert!(early.contains("flow.yaml:3:24: {{answer.q}} is not known here: a does not wait for q"), "{early}");
     let unknown = faults("loops:\n  - {id: a, prompt: \"x {{answer.b}}\", promise: p}\n");
     assert!(unknown.contains("no question has the id b"), "{unknown}");
     let place =
