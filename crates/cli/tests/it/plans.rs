@@ -90,15 +90,15 @@ fn a_branch_that_changes_the_script_of_the_metric_gains_nothing() {
 fn a_branch_whose_copy_another_branch_changed_before_it_began_does_not_count() {
     let user = user();
     user.write("work/check.sh", "grep -q good answer\n");
-    // The first branch waits for the copy of the third, which begins when the second has ended.
-    let copies = user.state().join("plan-copies").display().to_string();
+    let copy = format!("{}/*/copies/3-1/tree/check.sh", user.state().join("plan-copies").display());
+    // The third branch begins when one of the others has ended, and these end when its copy is changed.
     let agent = format!(
-        "[ $LOOP_BRANCH = 1 ] || exit 0; \
-         until C=$(ls -d {copies}/*/copies/3-1/tree/check.sh 2> /dev/null); do :; done; echo 'exit 0' > \"$C\""
+        "case $LOOP_BRANCH in 1) until C=$(ls -d {copy} 2> /dev/null); do :; done; echo 'exit 0' > \"$C\";; \
+         2) until grep -qs 'exit 0' {copy}; do :; done;; esac"
     );
-    let ran = user.run(&best_of(&agent, "sh check.sh", &["3", "--parallel", "2"]));
-    // Where it comes later, the third branch restores the file itself.
-    assert!(!ran.text().contains("is applied"), "{}", ran.text());
+    let ran = user.run(&best_of(&agent, "sh check.sh", &["3", "--parallel", "2"])).expect_code(1);
+    assert!(ran.text().contains("check.sh was changed in its copy before it began"), "{}", ran.text());
+    assert!(ran.text().contains("nothing is applied"), "{}", ran.text());
     assert_eq!(user.read("work/check.sh"), "grep -q good answer\n");
 }
 

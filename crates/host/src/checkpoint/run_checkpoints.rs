@@ -382,7 +382,10 @@ impl RunCheckpoints {
         let saved = self.save_new(&name, None);
         let (before, _) = saved.map_err(|error| match error {
             CheckpointError::Blocked(why) if !begun => CheckpointError::Refused(why),
-            error @ (CheckpointError::Blocked(_) | CheckpointError::Refused(_) | CheckpointError::Cancelled) => error,
+            error @ (CheckpointError::Blocked(_)
+            | CheckpointError::Gone(_)
+            | CheckpointError::Refused(_)
+            | CheckpointError::Cancelled) => error,
         })?;
         self.mark(Some(to))?;
         let done = self.restore(to, &RestorePlan { target, before, cancel: &AtomicBool::new(false) }, &paths)?;
