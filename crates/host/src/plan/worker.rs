@@ -94,7 +94,9 @@ impl PlanWorker {
                 state.cancel.store(false, Ordering::Relaxed);
                 let answer = state.carry_out(job, &owners).unwrap_or_else(|error| match error {
                     CheckpointError::Cancelled => PlanAnswer::Cancelled,
-                    CheckpointError::Refused(why) | CheckpointError::Blocked(why) | CheckpointError::Gone(why) => failed(&why),
+                    CheckpointError::Refused(why) | CheckpointError::Blocked(why) | CheckpointError::Gone(why) => {
+                        failed(&why)
+                    }
                 });
                 if results.send((id, answer)).is_err() {
                     return;
