@@ -383,8 +383,8 @@ impl RunCheckpoints {
         let (before, _) = saved.map_err(|error| match error {
             CheckpointError::Blocked(why) if !begun => CheckpointError::Refused(why),
             error @ (CheckpointError::Blocked(_)
-            | CheckpointError::Refused(_)
             | CheckpointError::Gone(_)
+            | CheckpointError::Refused(_)
             | CheckpointError::Cancelled) => error,
         })?;
         self.mark(Some(to))?;

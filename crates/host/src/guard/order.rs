@@ -140,9 +140,7 @@ impl RunGuard {
             },
             Err(GuardError::Checkpoint(
                 CheckpointError::Blocked(why) | CheckpointError::Refused(why) | CheckpointError::Gone(why),
-            )) => {
-                Answer::Failed { what: format!("the tree with changed protected files cannot be stored: {why}") }
-            }
+            )) => Answer::Failed { what: format!("the tree with changed protected files cannot be stored: {why}") },
             Err(GuardError::Checkpoint(CheckpointError::Cancelled)) => {
                 Answer::Failed { what: "the checkpoint of the workspace was cancelled".to_owned() }
             }

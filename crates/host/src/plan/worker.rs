@@ -128,7 +128,9 @@ impl PlanWorker {
                 asked.end();
                 let answer = done.unwrap_or_else(|error| match error {
                     CheckpointError::Cancelled => PlanAnswer::Cancelled,
-                    CheckpointError::Refused(why) | CheckpointError::Blocked(why) | CheckpointError::Gone(why) => failed(&why),
+                    CheckpointError::Refused(why) | CheckpointError::Blocked(why) | CheckpointError::Gone(why) => {
+                        failed(&why)
+                    }
                 });
                 if results.send((id, answer)).is_err() {
                     return;
