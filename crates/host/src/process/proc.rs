@@ -1,5 +1,6 @@
 //! What `/proc` shows of processes. A number can be reused, so a process is signalled only through a handle.
 use std::fs;
+use std::io::Read;
 use std::sync::OnceLock;
 
 use loop_core::run::ProcessId;
@@ -25,16 +26,23 @@ fn stat(pid: i32) -> Option<Stat> {
     read_stat(&format!("/proc/{pid}/stat"))
 }
 
+/// A `stat` is shorter: a name, and 52 numbers of at most 20 digits.
+const STAT_BYTES_MAX: usize = 2048;
+
 fn read_stat(file: &str) -> Option<Stat> {
-    let text = fs::read_to_string(file).ok()?;
-    // The name stands in brackets and may hold anything, so count from the last one.
-    let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+    let mut bytes = [0_u8; STAT_BYTES_MAX];
+    // One read gives all of it.
+    let count = fs::File::open(file).and_then(|mut file| file.read(&mut bytes)).ok()?;
+    let bytes = bytes.get(..count)?;
+    // The name stands in brackets and may hold anything, no valid text either, so count from the last one.
+    let name_end = bytes.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = str::from_utf8(bytes.get(name_end + 1..)?).ok()?.split_ascii_whitespace();
     Some(Stat {
-        state: fields.first()?.chars().next()?,
-        parent: fields.get(1)?.parse().ok()?,
+        state: fields.next()?.chars().next()?,
+        parent: fields.next()?.parse().ok()?,
         // Of itself and of its ended children, in user and in system mode.
-        ticks: fields.get(11..15)?.iter().filter_map(|ticks| ticks.parse::<u64>().ok()).sum(),
-        start_ticks: fields.get(19)?.parse().ok()?,
+        ticks: fields.by_ref().skip(9).take(4).filter_map(|ticks| ticks.parse::<u64>().ok()).sum(),
+        start_ticks: fields.nth(4)?.parse().ok()?,
     })
 }
 
@@ -240,5 +248,27 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(listed.len(), 1);
         assert_eq!(listed, by_parent);
+    }
+
+    #[test]
+    fn a_process_whose_name_is_no_text_is_seen_and_signalled() {
+        // Its name ends with a bracket too, and with what follows the name of another process.
+        let script = r"printf '\377) Z 1' > /proc/self/comm; echo; read line";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let (found, dead, parent) = (identity(pid), is_dead(pid), parent(pid));
+        let signalled = found.is_some_and(|found| signal_known(found, Signal::KILL));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(found.is_some_and(|found| found.start_ticks > 0));
+        assert!(!dead && signalled);
+        assert_eq!(parent, Some(own_pid()));
     }
 }
