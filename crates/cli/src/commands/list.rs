@@ -149,10 +149,12 @@ fn nodes(plan: &PlanView, verbose: bool) -> Vec<Vec<String>> {
     let row = |(at, node): (usize, &NodeRow)| {
         let branch = if at == last { "└" } else { "├" };
         let name = if plan.kind == "best-of" { format!("branch {}", node.node) } else { node.node.clone() };
+        // The whole reason is in `loop history`.
+        let words = node.words.split(':').next().unwrap_or_default();
         let cost = Some(node.cost_micros).filter(|micros| *micros > 0);
         let mut cells = vec![
             format!("{branch} {}", node.run.as_deref().unwrap_or("-")),
-            text::one_line(&node.words, 60),
+            text::one_line(words, 60),
             if node.iterations == 0 { "-".to_owned() } else { node.iterations.to_string() },
             name,
             String::new(),

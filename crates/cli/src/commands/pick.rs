@@ -3,7 +3,7 @@ use std::io::{BufRead, IsTerminal};
 
 use clap::Args;
 use loop_core::control::Ask;
-use loop_core::plan::{NodeEnd, NodeId, PlanReasonCode, PlanRequest, PlanState};
+use loop_core::plan::{NodeEnd, NodeId, PlanEnding, PlanReasonCode, PlanRequest, PlanState};
 use loop_core::refusal::Refusal;
 use loop_host::plan::reopen_plan;
 use loop_host::run_folder::RunFolder;
@@ -32,6 +32,11 @@ pub(crate) struct PickArgs {
 pub(crate) fn run(context: &Context, args: &PickArgs) -> Done {
     let folder = context.find_plan(&args.plan)?;
     let state = loop_host::plan::read_plan(&folder).map_err(|error| crate::context::read_error(&error))?;
+    if let (None, Some(over)) = (&args.branch, ended_otherwise(&state)) {
+        return Err(CommandError::new(Kind::Wrong, format!("plan {} waits for no pick", folder.id))
+            .because(format!("it has ended: {}", over.reason.text))
+            .hint(format!("loop status {}", folder.id)));
+    }
     let branch = match &args.branch {
         Some(branch) => branch.clone(),
         None => asked(context, &folder, &state)?,
@@ -45,6 +50,11 @@ pub(crate) fn run(context: &Context, args: &PickArgs) -> Done {
     let mut person = context.person();
     let ready = reopen_plan(&context.home, folder, "loop pick", Some(request), &mut person)?;
     best_of::drive(context, ready, args.json)
+}
+
+/// The end of a plan that does not wait for a pick.
+fn ended_otherwise(state: &PlanState) -> Option<&PlanEnding> {
+    state.over.as_ref().filter(|over| over.reason.code != PlanReasonCode::AwaitsPick)
 }
 
 /// Shows what each branch changed and the table with every column, and asks which one it is.
@@ -95,7 +105,7 @@ fn checked(folder: &RunFolder, state: &PlanState, branch: &str) -> Result<PlanRe
     };
     let request = PlanRequest::Pick { node: NodeId::parse(branch).map_err(unknown)? };
     let fits = state.check_request(&request);
-    if let Some(over) = state.over.as_ref().filter(|over| over.reason.code != PlanReasonCode::AwaitsPick) {
+    if let Some(over) = ended_otherwise(state) {
         let why = fits.err().map_or_else(|| format!("it has ended: {}", over.reason.text), |refusal| refusal.why);
         return Err(CommandError::new(Kind::Wrong, format!("plan {id} waits for no pick"))
             .because(why)

@@ -42,13 +42,13 @@ pub(crate) fn run(context: &Context, folder: &RunFolder, manner: PlanWatchManner
         let entries = tail.next_entries().map_err(unreadable)?;
         for entry in &entries {
             state.apply(&entry.fact);
+            if shows_header && state.spec.is_some() {
+                shows_header = false;
+                live.first(&header(&state));
+            }
             if entry.at.wall_ms >= manner.since_ms {
                 live.on_entry(entry, &state);
             }
-        }
-        if shows_header && state.spec.is_some() && !state.nodes.is_empty() {
-            shows_header = false;
-            live.first(&header(&state));
         }
         live.keep_up();
         if !manner.follow || !driven || !signals.take().is_empty() {

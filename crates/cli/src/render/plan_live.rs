@@ -181,16 +181,16 @@ impl PlanLive {
             | PlanEvent::OpenedForRequest { .. }
             | PlanEvent::Noticed(PlanNotice::Started { .. })
             | PlanEvent::DeadlinePassed => {}
-            PlanEvent::Noticed(PlanNotice::Progress { order, iterations, best, cost_micros, .. }) => {
+            PlanEvent::Noticed(PlanNotice::Progress { order, iterations, cost_micros, .. }) => {
                 let open = state.orders.iter().find(|(id, _)| id == order);
                 let Some(node) = open.and_then(|(_, open)| open.order.node()) else { return };
                 // On a terminal the line of the node says it.
                 if !self.printer.live {
                     let named = Self::named(state, node);
-                    let words = format!("{} {named}: iteration {iterations} ended, {}", noun(state), best.words());
+                    let words = format!("{} {named}: iteration {iterations} ended", noun(state));
                     self.line(Some(Paint::Dim), &words);
                 }
-                let body = json!({"node": node, "iterations": iterations, "best": best, "cost_micros": cost_micros});
+                let body = json!({"node": node, "iterations": iterations, "cost_micros": cost_micros});
                 self.event("progress", at, body);
             }
         }

@@ -245,7 +245,7 @@ fn flags_of_help(user: &TestEnv) -> BTreeSet<String> {
     let is_flag = |line: &&str| line.trim_start().starts_with('-');
     let of_line = |line: &str| {
         let word = line.split_whitespace().find(|word| word.starts_with("--"))?;
-        let name = word.split(['=', ',', '[']).next()?;
+        let name = word.split(['=', ',', '[', '.']).next()?;
         Some(name.to_owned())
     };
     help.lines().filter(is_flag).filter_map(of_line).filter(|name| name.len() > 2).collect()
