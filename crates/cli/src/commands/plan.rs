@@ -43,7 +43,7 @@ pub(crate) fn status(context: &Context, folder: &RunFolder, as_json: bool) -> Do
             text.push_str(&format!("\nits process is gone; next: loop resume {}\n", folder.id));
         }
     }
-    text.push_str(&rolled_back(state));
+    text.push_str(&rolled_back(&state));
     context.printer.answer(&text);
     Ok(0)
 }
