@@ -265,6 +265,7 @@ impl PlanLive {
                 PlanOrder::Apply { .. } if is_workflow(state) => "applying the merged result to the workspace",
                 PlanOrder::Apply { .. } => "applying the chosen branch to the workspace",
                 PlanOrder::Hook { .. } => "running a hook",
+                PlanOrder::RollBack { .. } => "rolling the workspace back",
                 PlanOrder::Ask(PlanQuestion::Pick) => "which branch is applied? its number, then Enter",
                 PlanOrder::Copy { .. }
                 | PlanOrder::Run { .. }
