@@ -1,6 +1,6 @@
 //! What commands that take the id of a loop do with the id of a plan.
 use loop_core::control::Ask;
-use loop_core::plan::{NodeStage, NodeState, NodeWork, PlanState};
+use loop_core::plan::{NodeState, NodeWork, PlanState};
 use loop_core::run::Status;
 use loop_core::text;
 use loop_core::time;
@@ -50,7 +50,7 @@ pub(crate) fn status_text(context: &Context, folder: &RunFolder) -> Result<Strin
             text.push_str(&format!("\nits process is gone; next: loop resume {}\n", folder.id));
         }
     }
-    text.push_str(&rolled_back(state));
+    text.push_str(&rolled_back(&state));
     Ok(text)
 }
 

@@ -129,6 +129,7 @@ fn beside(history: &PlanHistory, verbose: bool) -> String {
             PlanRequest::Cancel => "cancel".to_owned(),
             PlanRequest::Pick { node } => format!("pick branch {node}"),
             PlanRequest::Answer { node, .. } => format!("answer to {node}"),
+            PlanRequest::Rollback { to, .. } => format!("roll back to {to}"),
         };
         lines.push_str(&format!("{at}  asked: {what} ({})\n", text::one_line(&asked.by, 40)));
     }

@@ -305,7 +305,9 @@ impl PlanLive {
                 PlanOrder::Gates { place: GatesPlace::Tree(_), .. } => "running the gates in a copy of the merged tree",
                 PlanOrder::Apply { .. } if is_workflow(state) => "applying the merged result to the workspace",
                 PlanOrder::Apply { .. } => "applying the chosen branch to the workspace",
+                PlanOrder::RollBack { .. } => "rolling the workspace back",
                 PlanOrder::Hook { .. } => "running a hook",
+                PlanOrder::RollBack { .. } => "rolling the workspace back",
                 PlanOrder::Ask(PlanQuestion::Pick) => "which branch is applied? its number, then Enter",
                 PlanOrder::Copy { .. }
                 | PlanOrder::Run { .. }

@@ -384,12 +384,11 @@ fn tell(state: &PlanState) -> Option<PlanOrder> {
     let pause = state.is_paused();
     let orders = || state.orders.iter().map(|(_, open)| open);
     let is_told = |id: &NodeId| orders().any(|open| matches!(&open.order, PlanOrder::Tell { node, .. } if node == id));
-    orders().find_map(|open| match &open.order {
-        PlanOrder::Run { node, .. } if !open.is_cancelled() && !is_told(node) => {
-            let differs = state.node(node).is_some_and(|node| node.held != pause);
-            differs.then(|| PlanOrder::Tell { node: node.clone(), pause })
-        }
-        _ => None,
+    orders().find_map(|open| {
+        let PlanOrder::Run { node, .. } = &open.order else { return None };
+        let differs = state.node(node).is_some_and(|node| node.held != pause);
+        let is_due = differs && !open.is_cancelled() && !is_told(node);
+        is_due.then(|| PlanOrder::Tell { node: node.clone(), pause })
     })
 }
 

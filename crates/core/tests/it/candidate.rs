@@ -2,7 +2,7 @@
 use std::cmp::Ordering;
 
 use loop_core::machine::consult;
-use loop_core::policy::candidate::{Candidate, CandidateGates, compare, rank};
+use loop_core::policy::candidate::{Candidate, CandidateGates, RankColumn, compare, rank};
 
 use crate::world::Seed;
 
@@ -72,4 +72,100 @@ fn the_same_branches_in_any_order_are_ranked_alike_and_equal_ones_keep_their_ord
         }
         assert_eq!(ranked.winner().is_some(), ranked.rows.iter().any(|row| row.passes));
     }
+}
+
+fn order(one: &Candidate, other: &Candidate, lower: bool) -> (RankColumn, Ordering) {
+    consult(|deciding| compare(one, other, lower, deciding))
+}
+
+/// A branch that is good or bad in one column.
+fn set(row: &mut Candidate, column: RankColumn, good: bool) {
+    let bad = u32::from(!good);
+    match column {
+        RankColumn::Gates => {
+            row.passes = good;
+            row.gates = if good { CandidateGates::InBranch } else { CandidateGates::NotPassed };
+        }
+        RankColumn::Faults => row.regressions = bad,
+        RankColumn::State => {
+            row.rank = serde_json::from_value(serde_json::json!({ "passed": 2 - bad })).unwrap();
+        }
+        RankColumn::Watched => row.watched_failed = bad,
+        RankColumn::Metric => row.metric_micros = Some(i64::from(good)),
+        RankColumn::Size => row.lines = u64::from(bad),
+        RankColumn::Coverage => row.coverage = Some(if good { 1 } else { -1 }),
+        RankColumn::Strength => row.strength = Some(if good { 100 } else { 50 }),
+        RankColumn::Cost => row.cost_micros = u64::from(bad),
+        RankColumn::Time => row.elapsed_ms = u64::from(bad),
+        RankColumn::Order => {}
+    }
+}
+
+#[test]
+fn each_column_decides_against_all_that_follow_it() {
+    for (at, column) in RankColumn::ALL.into_iter().enumerate() {
+        let (mut better, mut worse) = (Candidate::default(), Candidate::default());
+        set(&mut better, column, true);
+        set(&mut worse, column, false);
+        for later in RankColumn::ALL.into_iter().skip(at + 1) {
+            set(&mut better, later, false);
+            set(&mut worse, later, true);
+        }
+        let wanted = if column == RankColumn::Order { Ordering::Equal } else { Ordering::Greater };
+        assert_eq!(order(&better, &worse, false), (column, wanted));
+        assert_eq!(order(&worse, &better, false), (column, wanted.reverse()));
+        assert_eq!(serde_json::to_value(column).unwrap(), column.name());
+    }
+}
+
+#[test]
+fn every_fault_counts_and_a_clean_copy_is_better_than_the_branch() {
+    let plain = Candidate { passes: true, gates: CandidateGates::InBranch, ..Candidate::default() };
+    for faulty in [
+        Candidate { regressions: 1, ..plain.clone() },
+        Candidate { tampered: true, ..plain.clone() },
+        Candidate { weaker: 1, ..plain.clone() },
+    ] {
+        assert_eq!(order(&plain, &faulty, false), (RankColumn::Faults, Ordering::Greater), "{faulty:?}");
+        assert!(!faulty.has_no_fault() && plain.has_no_fault());
+    }
+    let clean = Candidate { gates: CandidateGates::OnCleanCopy, ..plain.clone() };
+    assert_eq!(order(&clean, &plain, false), (RankColumn::Gates, Ordering::Greater));
+}
+
+#[test]
+fn more_tests_are_not_better_among_those_that_pass_and_a_lower_metric_may_win() {
+    let plain = Candidate { passes: true, gates: CandidateGates::InBranch, ..Candidate::default() };
+    let more = Candidate { rank: serde_json::from_value(serde_json::json!({ "passed": 9 })).unwrap(), ..plain.clone() };
+    assert_eq!(order(&more, &plain, false), (RankColumn::Order, Ordering::Equal));
+    let measured = |number: Option<i64>| Candidate { metric_micros: number, ..plain.clone() };
+    let (high, low, none) = (measured(Some(5)), measured(Some(-5)), measured(None));
+    assert_eq!(order(&high, &low, false), (RankColumn::Metric, Ordering::Greater));
+    assert_eq!(order(&high, &low, true), (RankColumn::Metric, Ordering::Less));
+    for lower in [false, true] {
+        assert_eq!(order(&low, &none, lower), (RankColumn::Metric, Ordering::Greater), "not measured is the worst");
+    }
+    let watched = Candidate { watched_passed: 1, ..plain.clone() };
+    assert_eq!(order(&watched, &plain, false), (RankColumn::Watched, Ordering::Greater));
+    let grown = Candidate { coverage: Some(1), ..plain.clone() };
+    assert_eq!(order(&grown, &plain, false), (RankColumn::Coverage, Ordering::Greater), "unknown is no change");
+}
+
+#[test]
+fn the_ranking_names_the_column_that_decided_and_a_winner_that_passes() {
+    let row = |name: &str, passes: bool, lines: u64| Candidate {
+        name: name.to_owned(),
+        passes,
+        gates: if passes { CandidateGates::InBranch } else { CandidateGates::NotPassed },
+        lines,
+        ..Candidate::default()
+    };
+    let ranked =
+        consult(|deciding| rank(vec![row("a", false, 0), row("b", true, 9), row("c", true, 1)], true, deciding));
+    let names: Vec<&str> = ranked.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!((names, ranked.lower), (vec!["c", "b", "a"], true));
+    assert_eq!(ranked.decided, [RankColumn::Size, RankColumn::Gates]);
+    assert_eq!(ranked.winner().map(|row| row.name.as_str()), Some("c"));
+    let none = consult(|deciding| rank(vec![row("a", false, 0), row("b", false, 9)], false, deciding));
+    assert_eq!(none.winner(), None);
 }

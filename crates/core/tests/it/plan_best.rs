@@ -195,10 +195,12 @@ fn a_run_whose_process_is_killed_is_resumed_with_its_share_and_given_up_after_so
                END unable (3): no branch passes, and branch 1 was killed before it came to a result\n";
     assert!(given_up.told.ends_with(end), "{}", given_up.told);
     assert_eq!(given_up.state.money.spent_micros, 40, "what its journal says");
-    let unknown = PlanStory::new(spec).play(&format!("{again}killed 1\nreopened"));
+    let resumed = PlanStory::new(spec.clone()).play(&format!("{again}killed 1 cost=40\nreopened"));
+    assert!(resumed.told.contains("1 Resumed: its run was stopped\n"), "{}", resumed.told);
+    assert!(resumed.told.ends_with("1 may cost 50\nrun again 1.1 with 90\n"), "{}", resumed.told);
+    assert!(!resumed.told.contains("drop"), "its copy stays: {}", resumed.told);
+    let unknown = PlanStory::new(spec).play(&format!("{again}killed 1"));
     assert_eq!(unknown.state.money.spent_micros, 90, "an agent was at work: the worst case");
-    assert!(unknown.told.contains("1 Resumed: its run was stopped\n"), "{}", unknown.told);
-    assert!(!unknown.told.contains("drop"), "its copy stays: {}", unknown.told);
 }
 
 #[test]
