@@ -39,7 +39,7 @@ pub(crate) struct CallRecord {
     tokens: Option<u64>,
 }
 
-/// Whether a call is in no ledger: one by a command of the user's, whose cost nobody knows, where nothing limits calls.
+/// Whether a call is in no ledger: one by a command of the user's, whose cost is not known, where nothing limits calls.
 pub(super) fn is_only_in_the_journal(state: &RunState, reservation: Option<i64>) -> bool {
     reservation.is_none() && state.agent_name() == CUSTOM
 }
