@@ -307,7 +307,6 @@ impl PlanLive {
                 PlanOrder::Apply { .. } => "applying the chosen branch to the workspace",
                 PlanOrder::RollBack { .. } => "rolling the workspace back",
                 PlanOrder::Hook { .. } => "running a hook",
-                PlanOrder::RollBack { .. } => "rolling the workspace back",
                 PlanOrder::Ask(PlanQuestion::Pick) => "which branch is applied? its number, then Enter",
                 PlanOrder::Copy { .. }
                 | PlanOrder::Run { .. }

@@ -38,8 +38,8 @@ pub use key::node_key;
 pub use read::{WorkflowSource, read};
 pub use schema::schema;
 pub use variables::{
-    FAILED_LOOP, FAILED_LOOP_VARIABLE, Variables, VariablesError, answer_variable, variables_in, wants_ports, with_answers,
-    with_ports,
+    FAILED_LOOP, FAILED_LOOP_VARIABLE, Variables, VariablesError, answer_variable, variables_in, wants_ports,
+    with_answers, with_ports,
 };
 
 /// How long a command of `on_complete` and `on_failure` may take, where the file does not say it.

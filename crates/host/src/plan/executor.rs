@@ -12,8 +12,8 @@ use loop_core::control::{Ask, Call};
 use loop_core::ended::Ended;
 use loop_core::ids::{OrderId, RunId};
 use loop_core::plan::{
-    CopyReport, FailedGate, GatesPlace, GatesReport, HookWhen, MeasureReport, MetricSource, NodeId, NodeState, OnConflict,
-    Plan, PlanAnswer, PlanEvent, PlanNotice, PlanOrder, PlanState, RunCutOff, RunPurpose,
+    CopyReport, FailedGate, GatesPlace, GatesReport, HookWhen, MeasureReport, MetricSource, NodeId, NodeState,
+    OnConflict, Plan, PlanAnswer, PlanEvent, PlanNotice, PlanOrder, PlanState, RunCutOff, RunPurpose,
 };
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::rank::Rank;

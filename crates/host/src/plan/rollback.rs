@@ -3,9 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use loop_core::plan::{
-    HookWhen, Plan, PlanEntry, PlanEvent, PlanOrder, PlanRequest, PlanRolledBack, PlanState,
-};
+use loop_core::plan::{HookWhen, Plan, PlanEntry, PlanEvent, PlanOrder, PlanRequest, PlanRolledBack, PlanState};
 use loop_core::time::At;
 use loop_core::view::LiveDigest;
 
