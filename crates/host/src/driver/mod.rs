@@ -68,8 +68,6 @@ pub trait Executes<M: Machine> {
 }
 
 /// Where the other events of a machine come from: people, signals, files.
-///
-/// They are asked for what has come when one of their handles is readable, and when [`Sources::wakes_in`] has passed.
 pub trait Sources<M: Machine> {
     /// Events that have come.
     fn poll(&mut self, state: &M::State) -> Vec<M::Event>;
@@ -149,17 +147,16 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
             if M::is_at_rest(&self.state) {
                 return self.journal.close();
             }
-            if self.wait(reporter) {
-                if self.sources.suspended() {
-                    // The agent must not work while its loop is stopped.
-                    self.executor.freeze(true);
-                    signals::suspend();
-                    self.executor.freeze(false);
-                }
-                let calls = self.sources.calls();
-                events.extend(self.answer_calls(calls, reporter)?);
-                events.extend(self.sources.poll(&self.state));
+            self.wait(reporter);
+            if self.sources.suspended() {
+                // The agent must not work while its loop is stopped.
+                self.executor.freeze(true);
+                signals::suspend();
+                self.executor.freeze(false);
             }
+            let calls = self.sources.calls();
+            events.extend(self.answer_calls(calls, reporter)?);
+            events.extend(self.sources.poll(&self.state));
             events.extend(self.executor.poll(&mut |bytes| reporter.on_output(bytes)));
             if machine::is_due::<M>(&self.state, clock::now()) {
                 events.push_back(M::deadline_passed());
@@ -234,9 +231,8 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
         Ok(Recorded { entries, events })
     }
 
-    /// Sleeps until something can be done: output, an end, a signal, a deadline, a tick. True if there may be something
-    /// new from the sources, which are not asked otherwise.
-    fn wait(&mut self, reporter: &mut dyn Reporter<M>) -> bool {
+    /// Sleeps until something can be done: output, an end, a signal, a deadline, a tick.
+    fn wait(&mut self, reporter: &mut dyn Reporter<M>) {
         let now = Instant::now();
         let by_poll = self.timers.set(machine::next_deadline::<M>(&self.state), M::next_wall_ms(&self.state));
         let tick = reporter.tick().map(|tick| (self.drawn + tick).saturating_duration_since(now));
@@ -245,18 +241,10 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
             tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: most.subsec_nanos().into(),
         });
-        let (of_executor, of_sources) = (self.executor.fds(), self.sources.fds(&self.state));
-        let timers_from = of_executor.len() + of_sources.len();
-        let sources_at = of_executor.len()..timers_from;
-        let fds = of_executor.into_iter().chain(of_sources).chain(self.timers.fds());
+        let fds = self.executor.fds().into_iter().chain(self.sources.fds(&self.state)).chain(self.timers.fds());
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-        // Nothing is known after an error. A signal interrupts it too, and its pipe is a source.
-        let known = poll(&mut fds, most.as_ref()).is_ok();
-        let is_ready = |fds: &[PollFd<'_>]| !known || fds.iter().any(|fd| !fd.revents().is_empty());
-        let from_sources = is_ready(&fds[sources_at]);
-        if is_ready(&fds[timers_from..]) {
-            self.timers.fired();
-        }
+        // If a signal interrupts it, its pipe is read in the next turn.
+        poll(&mut fds, most.as_ref()).ok();
         if let Some(tick) = reporter.tick()
             && self.drawn.elapsed() >= tick
         {
@@ -266,6 +254,5 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
             }
             reporter.draw(&self.state, clock::now());
         }
-        from_sources || self.sources.wakes_in(Instant::now()).is_some_and(|wakes| wakes.is_zero())
     }
 }

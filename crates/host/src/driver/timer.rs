@@ -14,14 +14,12 @@ use crate::clock;
 pub(super) struct Timers {
     boot: Option<OwnedFd>,
     wall: Option<OwnedFd>,
-    /// What they are set to, where neither has fired since.
-    set_to: Option<(Option<Deadline>, Option<u64>)>,
 }
 
 impl Timers {
     pub(super) fn new() -> Self {
         let make = |clock| timerfd_create(clock, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
-        Self { boot: make(TimerfdClockId::Boottime), wall: make(TimerfdClockId::Realtime), set_to: None }
+        Self { boot: make(TimerfdClockId::Boottime), wall: make(TimerfdClockId::Realtime) }
     }
 
     /// What wakes the driver.
@@ -30,20 +28,11 @@ impl Timers {
     }
 
     /// Sets both. Returns how long `poll` may sleep, where there is no timer of the boot clock.
-    pub(super) fn set(&mut self, deadline: Option<Deadline>, wall_ms: Option<u64>) -> Option<Duration> {
-        if self.set_to == Some((deadline, wall_ms)) {
-            return None;
-        }
+    pub(super) fn set(&self, deadline: Option<Deadline>, wall_ms: Option<u64>) -> Option<Duration> {
         self.set_wall(wall_ms);
         let by_timer = self.set_boot(deadline);
-        self.set_to = by_timer.then_some((deadline, wall_ms));
         let deadline = deadline.filter(|_| !by_timer)?;
         Some(Duration::from_millis(deadline.due_in_ms(clock::now())))
-    }
-
-    /// One of them fired: they are set again before the next wait, or it would wake the driver for ever.
-    pub(super) fn fired(&mut self) {
-        self.set_to = None;
     }
 
     /// By the boot clock, which runs on in suspend. Without a deadline it is set to never: a timer that has fired would

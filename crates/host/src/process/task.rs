@@ -95,9 +95,6 @@ pub struct Task {
 struct Pipe {
     voice: Voice,
     from: Option<File>,
-    /// The end that the process writes to. As long as we have it too, the pipe does not wake us when the process closes
-    /// it: when all processes have ended, their init says so.
-    _kept_open: OwnedFd,
     redactor: Redactor,
     to: Transcript,
 }
@@ -163,11 +160,10 @@ impl Task {
         };
         let stdio = [stdin.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
         let Begun { order, received, process, init } = containment.begin(spec.lane, stdio, &command)?;
-        let pipe = |(from, kept): (OwnedFd, OwnedFd), voice, name| -> io::Result<Pipe> {
+        let pipe = |from: OwnedFd, voice, name| -> io::Result<Pipe> {
             rustix::io::ioctl_fionbio(&from, true)?;
             let redactor = Redactor::new(Arc::clone(&spec.secrets));
-            let to = Transcript::new(spec.output.join(name));
-            Ok(Pipe { voice, from: Some(File::from(from)), _kept_open: kept, redactor, to })
+            Ok(Pipe { voice, from: Some(File::from(from)), redactor, to: Transcript::new(spec.output.join(name)) })
         };
         Ok(Self {
             lane: spec.lane,
@@ -177,10 +173,7 @@ impl Task {
             init,
             started: Instant::now(),
             // On an error the socket closes, and the init ends what it has just started.
-            pipes: [
-                pipe((stdout, their_stdout), Voice::Stdout, "stdout")?,
-                pipe((stderr, their_stderr), Voice::Stderr, "stderr")?,
-            ],
+            pipes: [pipe(stdout, Voice::Stdout, "stdout")?, pipe(stderr, Voice::Stderr, "stderr")?],
             came: 0,
             output: spec.output,
             ended: None,
@@ -304,13 +297,7 @@ impl Task {
         loop {
             match self.order.read(&mut bytes) {
                 Ok(0) => return true,
-                Ok(count) => {
-                    self.received.extend_from_slice(&bytes[..count]);
-                    // Less than there was room for is all that there is; what comes later wakes us.
-                    if count < bytes.len() {
-                        return false;
-                    }
-                }
+                Ok(count) => self.received.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
             }

@@ -3,11 +3,8 @@
 //!
 //! Everything that the command started is below the init. When the init has no child left, nothing of it is alive:
 //! the kernel guarantees that, no list has to be read. It waits, ends and reports; it decides nothing else.
-use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{ExitCode, Stdio};
@@ -73,17 +70,8 @@ pub(super) fn run(given: Given) -> ExitCode {
         Report::NotContained { why }.send(&order);
         return ExitCode::FAILURE;
     }
-    let mut init = Init {
-        order,
-        children,
-        means,
-        command: 0,
-        exit: None,
-        ended: false,
-        ending: None,
-        frozen: Vec::new(),
-        left_group: false,
-    };
+    let mut init =
+        Init { order, children, means, command: 0, ended: false, ending: None, frozen: Vec::new(), left_group: false };
     while let Ok(Some((command, stdio))) = next_command(&init.order) {
         match start(&command, stdio) {
             Ok(pid) => init.begin(pid, outside),
@@ -113,43 +101,24 @@ fn prepare(means: &Means) -> Result<(), String> {
 }
 
 fn start(command: &Command, stdio: [OwnedFd; 3]) -> io::Result<i32> {
-    enter(command)?;
-    let started = start_here(command, stdio);
-    rustix::process::chdir("/").ok();
-    started
-}
-
-/// Starts it in the folder where we are. Its session is ours: without a terminal, and none that it could get one for.
-fn start_here(command: &Command, stdio: [OwnedFd; 3]) -> io::Result<i32> {
     let Some((program, arguments)) = command.argv.split_first() else {
         return Err(io::Error::other("no command"));
     };
-    if command.file.as_os_str().as_bytes().contains(&b'/') {
-        let word = |word: &OsStr| CString::new(word.as_bytes()).map_err(io::Error::from);
-        let argv = command.argv.iter().map(|argument| word(argument)).collect::<io::Result<Vec<_>>>()?;
-        let env = variables(command).map(|(name, value)| {
-            let pair = [name.as_bytes(), value.as_bytes()].join(&b'=');
-            CString::new(pair).map_err(io::Error::from)
-        });
-        let env = env.collect::<io::Result<Vec<_>>>()?;
-        let [stdin, stdout, stderr] = &stdio;
-        let stdio = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
-        let child = raw::start_program(&word(command.file.as_os_str())?, &argv, &env, stdio);
-        return child.map(|child| child.as_raw_nonzero().get());
-    }
-    // Not found before, so it is searched for as the system does.
     let [stdin, stdout, stderr] = stdio.map(Stdio::from);
     let mut process = std::process::Command::new(&command.file);
-    process.arg0(program).args(arguments).env_clear().envs(variables(command));
+    process.arg0(program).args(arguments);
+    if command.clear {
+        // The mark stays: without it a sweep after a crash would not know whose it is.
+        let mark = std::env::var_os(MARK);
+        process.env_clear().envs(mark.map(|mark| (MARK, mark)));
+    }
+    process.envs(command.env.iter().map(|(name, value)| (name, value)));
+    // Its session is ours: without a terminal, and none that it could get one for.
     process.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-    process.spawn().map(|child| i32::try_from(child.id()).unwrap_or(0))
-}
-
-/// The variables of a command. The mark stays: without it a sweep after a crash would not know whose it is.
-fn variables(command: &Command) -> impl Iterator<Item = (OsString, OsString)> {
-    let inherited = std::env::vars_os().filter(|(name, _)| !command.clear || name == MARK);
-    let all: BTreeMap<OsString, OsString> = inherited.chain(command.env.iter().cloned()).collect();
-    all.into_iter()
+    enter(command)?;
+    let child = process.spawn();
+    rustix::process::chdir("/").ok();
+    child.map(|child| i32::try_from(child.id()).unwrap_or(0))
 }
 
 /// Enters the folder of a command. It is compared when it is open already: what takes its place afterwards does not change
@@ -179,8 +148,6 @@ struct Init {
     children: UnixStream,
     means: Means,
     command: i32,
-    /// How the command ended, until that is sent.
-    exit: Option<Report>,
     ended: bool,
     ending: Option<Ending>,
     /// Those that we stopped for the terminal's sake.
@@ -201,11 +168,8 @@ impl Init {
     /// Waits until no process is left. True if another order can come.
     fn supervise(&mut self) -> bool {
         loop {
-            let all_gone = self.reap();
-            // Together where they come together: each message wakes the harness.
-            let reports: Vec<Report> = self.exit.take().into_iter().chain(all_gone.then_some(Report::Gone)).collect();
-            Report::send_all(&reports, &self.order);
-            if all_gone {
+            if self.reap() {
+                Report::Gone.send(&self.order);
                 return self.ending.is_none();
             }
             if self.ended && self.ending.as_ref().is_none_or(|ending| ending.interrupt) {
@@ -240,10 +204,11 @@ impl Init {
 
     fn command_ended(&mut self, status: WaitStatus) {
         self.ended = true;
-        self.exit = Some(match (status.exit_status(), status.terminating_signal()) {
+        let report = match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Report::Exit(code),
             (None, signal) => Report::Signal(signal.unwrap_or(0)),
-        });
+        };
+        report.send(&self.order);
     }
 
     /// The command is gone, others of it are not.

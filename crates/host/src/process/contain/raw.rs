@@ -1,8 +1,6 @@
 //! The few calls that no safe library offers. Only a process with one thread may use them.
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr;
 
 use rustix::process::Pid;
 
@@ -79,92 +77,5 @@ pub(super) fn kill_all_in_namespace(signal: i32) {
         unsafe {
             libc::kill(-1, signal);
         }
-    }
-}
-
-/// The stack of a child until it has become another program: a few calls deep.
-const STACK_BYTES: usize = 32 * 1024;
-/// The signals that are not as a new program expects them: a handler of ours, or ignored by Rust.
-const CHANGED_SIGNALS: [c_int; 5] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGPIPE];
-
-/// What a child needs to become another program. It lies in the memory that both share.
-struct NewProgram {
-    file: *const c_char,
-    argv: *const *const c_char,
-    env: *const *const c_char,
-    stdio: [c_int; 3],
-    /// The system's number for why it could not.
-    error: c_int,
-}
-
-/// Starts a program in a group of its own, in the folder where we are. Returns when it runs, or why it cannot.
-///
-/// `posix_spawn` does the same, and asks for each of 64 signals first; with two starts an iteration that is a tenth of
-/// a millisecond.
-#[expect(unsafe_code, reason = "no safe library starts a program without asking for every signal")]
-pub(super) fn start_program(
-    file: &CStr,
-    argv: &[CString],
-    env: &[CString],
-    stdio: [BorrowedFd<'_>; 3],
-) -> io::Result<Pid> {
-    let pointers = |words: &[CString]| -> Vec<*const c_char> {
-        words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect()
-    };
-    let (argv, env) = (pointers(argv), pointers(env));
-    let stdio = stdio.map(|fd| fd.as_raw_fd());
-    if stdio.iter().any(|fd| *fd <= libc::STDERR_FILENO) {
-        return Err(io::Error::other("a stream of a command in the place of one of ours"));
-    }
-    let mut program = NewProgram { file: file.as_ptr(), argv: argv.as_ptr(), env: env.as_ptr(), stdio, error: 0 };
-    let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
-    // SAFETY: the child has a stack of its own, and we do nothing until it has become another program or ended
-    // (CLONE_VFORK), so that all it reads outlives it. Its handlers are copies (no CLONE_SIGHAND). No signal comes
-    // to either of them before the child has put them back.
-    let (pid, error) = unsafe {
-        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        let top = stack.as_mut_ptr_range().end.cast::<c_void>();
-        let pid = libc::clone(become_program, top, flags, (&raw mut program).cast::<c_void>());
-        let error = io::Error::last_os_error();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
-        (pid, error)
-    };
-    let Some(child) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(error) };
-    // SAFETY: the child wrote it, or nobody did; it does not run in our memory any more.
-    let failed = unsafe { ptr::read_volatile(&raw const program.error) };
-    if failed == 0 {
-        return Ok(child);
-    }
-    rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty()).ok();
-    Err(io::Error::from_raw_os_error(failed))
-}
-
-/// In the child, on its own stack and in the memory of its parent: only system calls, nothing that allocates.
-#[expect(unsafe_code, reason = "between a clone and the new program only bare calls are allowed")]
-extern "C" fn become_program(program: *mut c_void) -> c_int {
-    // SAFETY: it is what `start_program` gave, which waits.
-    unsafe {
-        let program = program.cast::<NewProgram>();
-        let mut default: libc::sigaction = std::mem::zeroed();
-        default.sa_sigaction = libc::SIG_DFL;
-        for signal in CHANGED_SIGNALS {
-            libc::sigaction(signal, &raw const default, ptr::null_mut());
-        }
-        let streams = (*program).stdio;
-        let mut is_ready = libc::setpgid(0, 0) == 0;
-        for (stream, number) in streams.into_iter().zip(0..) {
-            is_ready = is_ready && libc::dup2(stream, number) == number;
-        }
-        let mut none = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
-        if is_ready {
-            libc::execve((*program).file, (*program).argv, (*program).env);
-        }
-        ptr::write_volatile(&raw mut (*program).error, *libc::__errno_location());
-        libc::_exit(127)
     }
 }

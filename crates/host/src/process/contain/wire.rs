@@ -102,21 +102,11 @@ pub(crate) enum Report {
 }
 
 impl Report {
-    pub(super) fn send(&self, to: impl Write) {
-        Self::send_all(std::slice::from_ref(self), to);
-    }
-
-    /// Sends several of them by one write; nothing where there are none.
-    pub(super) fn send_all(reports: &[Self], mut to: impl Write) {
-        let mut lines = Vec::new();
-        for report in reports {
-            lines.extend(serde_json::to_vec(report).unwrap_or_default());
-            lines.push(b'\n');
-        }
-        if !lines.is_empty() {
-            // A harness that is gone is seen when the socket is read.
-            to.write_all(&lines).ok();
-        }
+    pub(super) fn send(&self, mut to: impl Write) {
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        // A harness that is gone is seen when the socket is read.
+        to.write_all(&line).ok();
     }
 }
 
@@ -273,24 +263,6 @@ mod tests {
         let argv = vec![OsString::from_vec(vec![0])];
         let nul = Command { argv, ..inherits };
         assert!(nul.encode().is_err());
-    }
-
-    #[test]
-    fn reports_that_come_together_are_one_write_and_none_are_no_write() {
-        let mut writes: Vec<Vec<u8>> = Vec::new();
-        struct Writes<'a>(&'a mut Vec<Vec<u8>>);
-        impl Write for Writes<'_> {
-            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                self.0.push(bytes.to_vec());
-                Ok(bytes.len())
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
-        Report::send_all(&[Report::Exit(3), Report::Gone], Writes(&mut writes));
-        Report::send_all(&[], Writes(&mut writes));
-        assert_eq!(writes, [b"{\"Exit\":3}\n\"Gone\"\n".to_vec()]);
     }
 
     #[test]
