@@ -8,8 +8,8 @@ use loop_host::index::{self, Listed};
 use loop_host::paths::text_of;
 use loop_host::run_folder::{self, FoundFolder, RunFolder};
 
-use crate::commands::plan;
 use crate::context::{Context, runs_error};
+use crate::plans;
 use crate::render::error::{CommandError, Kind, typed_words};
 use crate::render::wrap::hanging;
 use crate::render::{moment, summary};
@@ -66,7 +66,7 @@ impl FolderLoops {
         let mut all: Vec<_> =
             listed.into_iter().filter_map(fits).filter(|one| above.contains(&one.row.workspace)).collect();
         if plans {
-            let listed = plan::views(context).into_iter().map(|(run, view)| ListedLoop { run, row: view.row() });
+            let listed = plans::views(context).into_iter().map(|(run, view)| ListedLoop { run, row: view.row() });
             all.extend(listed.filter(|one| above.contains(&one.row.workspace)));
             all.sort_by(|one, other| other.row.started_at.cmp(&one.row.started_at));
         }

@@ -11,6 +11,7 @@ mod here;
 mod hints;
 mod kept;
 mod person;
+mod plans;
 mod render;
 
 pub use commands::loopd::run_loopd;

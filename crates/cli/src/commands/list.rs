@@ -68,7 +68,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     };
     let rows = rows(recent.collect());
     let since = since_ms.map(time::rfc3339).unwrap_or_default();
-    let plans = plan::views(context).into_iter().map(|(_, view)| view).filter(|view| view.started_at >= since);
+    let plans = crate::plans::views(context).into_iter().map(|(_, view)| view).filter(|view| view.started_at >= since);
     let fits_plan = |view: &PlanView| {
         let row = Row { agent: args.agent.clone().unwrap_or_default(), ..view.row() };
         let has_agent = args.agent.as_ref().is_none_or(|agent| view.nodes.iter().any(|node| node.has_agent(agent)));

@@ -153,19 +153,6 @@ pub(crate) fn rollback(context: &Context, folder: &RunFolder, to: &str, as_json:
     Ok(0)
 }
 
-/// All plans that can be read, the newest first.
-pub(crate) fn views(context: &Context) -> Vec<(RunFolder, PlanView)> {
-    let folders = run_folder::all_in(&context.home.plans()).unwrap_or_default();
-    let view = |folder: RunFolder| {
-        let state = read_plan(&folder).ok()?;
-        let view = PlanView::of(&state, folder.holder().is_some(), clock::now())?;
-        Some((folder, view))
-    };
-    let mut plans: Vec<(RunFolder, PlanView)> = folders.into_iter().filter_map(view).collect();
-    plans.sort_by(|(_, one), (_, other)| other.started_at.cmp(&one.started_at));
-    plans
-}
-
 /// Rows for people: the loops of a plan stand as one row, which is the plan's. The newest first.
 pub(crate) fn with_plans(rows: Vec<Row>, plans: &[PlanView]) -> Vec<Row> {
     let is_known = |id: &String| plans.iter().any(|plan| plan.id == *id);
@@ -180,6 +167,6 @@ pub(crate) fn with_plans(rows: Vec<Row>, plans: &[PlanView]) -> Vec<Row> {
 /// Plans that are not over, or that changed since a moment.
 pub(crate) fn views_since(context: &Context, since_ms: u64) -> Vec<PlanView> {
     let since = time::rfc3339(since_ms);
-    let views = views(context).into_iter().map(|(_, view)| view);
+    let views = crate::plans::views(context).into_iter().map(|(_, view)| view);
     views.filter(|view| !view.row().is_over() || view.updated_at >= since).collect()
 }

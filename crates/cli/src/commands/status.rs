@@ -165,7 +165,7 @@ fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
     }
     if args.json {
         let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
-        let plans = plan::views(context).into_iter().map(|(_, view)| view).collect();
+        let plans = crate::plans::views(context).into_iter().map(|(_, view)| view).collect();
         return Ok(pretty(&Listing::with_plans(rows(listed), plans)));
     }
     let lately = LatelyLoops::of(context)?;

@@ -43,12 +43,17 @@ const REFUSED: [(&[&str], &str); 19] = [
     (&["--prompt-file", "p.md"], "--prompt-file"),
 ];
 
+/// Applied by each branch, in a start that cannot pass.
+const RED: [&str; 1] = ["--red"];
+
 /// Applied by each branch, in one start.
-const ONE: [&str; 106] = [
+const ONE: [&str; 108] = [
     "--delay",
     "1s",
     "--setup",
     "true",
+    "--setup-timeout",
+    "62s",
     "--gate-timeout",
     "61s",
     "--completion-threshold",
@@ -259,6 +264,7 @@ fn every_flag_of_a_start_is_in_one_of_these_lists() {
     known.extend(REFUSED.iter().flat_map(|(words, _)| flags_in(words)));
     known.extend(flags_in(&ONE));
     known.extend(flags_in(&OTHER));
+    known.extend(flags_in(&RED));
     known.extend(flags_in(&OF_THE_PLAN));
     let unknown: Vec<String> = flags_of_help(&user).difference(&known).cloned().collect();
     assert_eq!(unknown, Vec::<String>::new(), "say what a plan does with these");
@@ -279,9 +285,10 @@ fn what_a_plan_cannot_follow_is_refused_with_a_reason_and_nothing_is_made() {
 #[test]
 fn every_other_flag_is_a_setting_of_each_branch() {
     // req: D-16 partly: no flag is ignored in silence
-    for words in [&ONE[..], &OTHER] {
+    // Where a red test run is wanted, a promise without tests does not pass.
+    for (words, code) in [(&ONE[..], 0), (&OTHER, 0), (&RED, 1)] {
         let user = user();
-        drop(user.run(&start(words)).expect_code(0));
+        drop(user.run(&start(words)).expect_code(code));
         let runs = user.ids();
         assert_eq!(runs.len(), 2);
         for run in runs {

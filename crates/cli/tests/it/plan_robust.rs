@@ -25,9 +25,11 @@ fn plan(user: &TestEnv) -> String {
     ids[0].clone()
 }
 
+/// The journal of the plan; empty where it is not made yet.
 fn plan_journal(user: &TestEnv) -> String {
     let entries = fs::read_dir(user.state().join("plans")).into_iter().flatten().flatten();
-    let journals = entries.map(|entry| entry.path().join("journal.jsonl"));
+    let made = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+    let journals = made.map(|entry| entry.path().join("journal.jsonl"));
     journals.map(|path| fs::read_to_string(path).unwrap_or_default()).collect()
 }
 
@@ -121,17 +123,21 @@ fn a_branch_that_is_killed_again_and_again_is_given_up_and_a_resume_continues_it
 /// A `claude` that tells what each call cost: a quarter of a dollar.
 fn paid(script: &str) -> TestEnv {
     let user = user_with_signs().with("ANTHROPIC_API_KEY", "sk-very-secret-key");
+    // An agent that is known gets no variable of ours.
+    let signs = user.root().join("signs");
     user.program(
         "claude",
         &format!(
             r#"[ "$1" = --version ] && {{ echo '2.1.197 (Claude Code)'; exit 0; }}
 cat > /dev/null
+SIGNS='{}'
 echo '{{"type":"system","subtype":"init","session_id":"5e551017-0000-4000-8000-000000000001","model":"m"}}'
 echo call >> "$SIGNS/calls"
 {script}
 echo '{{"type":"assistant","message":{{"id":"m1","role":"assistant","content":[{{"type":"text","text":"fine"}}]}},"session_id":"5e551017-0000-4000-8000-000000000001"}}'
 echo '{{"type":"result","subtype":"success","is_error":false,"result":"fine","num_turns":1,"total_cost_usd":0.25,"usage":{{"input_tokens":10,"output_tokens":5}},"session_id":"5e551017-0000-4000-8000-000000000001"}}'
-exit 0"#
+exit 0"#,
+            signs.display()
         ),
     );
     user
@@ -200,7 +206,7 @@ fn what_an_open_plan_needs_is_not_removed() {
     assert!(refused.err().contains(&format!("belongs to plan {id}")), "{}", refused.text());
     assert!(refused.err().contains(&format!("loop cancel {id}")), "{}", refused.text());
     let pruned = user.run(&["prune", "--older-than", "0s", "--all"]).expect_code(0);
-    assert!(pruned.text().contains(&format!("{} stays: plan {id} needs it", runs[0])), "{}", pruned.text());
+    assert!(pruned.err().contains(&format!("{} stays: plan {id} needs it", runs[0])), "{}", pruned.text());
     let settings = "checkpoint_retention = \"0s\"\ncheckpoint_retention_main = \"0s\"\n";
     fs::create_dir_all(user.config()).unwrap();
     fs::write(user.config().join("config.toml"), settings).unwrap();

@@ -98,6 +98,12 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
     let expiry = &settings["session_expiry"];
     assert_eq!((&expiry["value"], &expiry["origin"]["layer"]), (&"48h".into(), &"user".into()), "{expiry}");
     assert!(env.read("home/argv-2").contains("--resume\n5e551017-0000-4000-8000-000000000001\n"), "one conversation");
+}
+
+#[test]
+fn the_flags_of_the_profile_are_checked_and_stand_in_the_long_help() {
+    // req: C-03 partly: without urgent input
+    let env = claude("block COMPLETE 1 true");
     for (wrong, said) in [
         (&["--max-loops", "-2"][..], "--max-loops: max_loops cannot be \"-2\""),
         (&["--timeout-minutes", "2m"], "--timeout-minutes: timeout_minutes cannot be \"2m\""),

@@ -106,7 +106,8 @@ fn a_question_waits_for_a_person_and_what_depends_on_it_gets_the_answer() {
     let status = user.run(&["status", &id]).expect_code(0);
     assert!(status.out().contains("asks: Which colour?") && status.out().contains(&command), "{}", status.text());
     let listed = user.run(&["list"]).expect_code(0);
-    assert!(listed.out().contains("look asks: Which colour?"), "{}", listed.text());
+    let asks = |line: &str| line.contains(" asks ") && line.contains(" look ");
+    assert!(listed.out().contains("(waits for you)") && listed.out().lines().any(asks), "{}", listed.text());
     let json = user.run(&["status", &id, "--json"]).expect_code(0).json();
     assert_eq!(json["nodes"][1]["question"], "Which colour?");
     // Resumed without an answer, it asks again.

@@ -378,8 +378,8 @@ pub(super) fn next(state: &PlanState, deciding: &Deciding) -> Option<PlanNext> {
         .or_else(|| finish::finish(state, spec, deciding))
 }
 
-/// A run that does not hold while the plan does, or the other way round, is told. Also one that was just starting when
-/// a person asked: nobody could tell it then.
+/// A run that does not hold while the plan does, or the other way round, gets a message. Also one that was just starting
+/// when a person asked: it did not listen then.
 fn tell(state: &PlanState) -> Option<PlanOrder> {
     let pause = state.is_paused();
     let orders = || state.orders.iter().map(|(_, open)| open);

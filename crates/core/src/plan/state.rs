@@ -189,7 +189,7 @@ pub struct NodeState {
     pub run: Option<RunId>,
     /// That run is, or may be, there and not at its end: it is resumed.
     pub resume: bool,
-    /// That run holds, as the plan does: it was told so.
+    /// That run holds, as the plan does: it got that message.
     pub held: bool,
     /// The process of that run has ended and the run has no end; what that means is not decided yet.
     pub cut_off: Option<Arc<RunCutOff>>,

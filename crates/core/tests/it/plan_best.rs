@@ -214,7 +214,7 @@ fn a_killed_run_of_a_plan_that_is_stopped_is_not_resumed() {
 fn a_start_that_was_refused_costs_nothing() {
     let spec = PlanSpec { budget_micros: Some(90), parallel: 1, ..best(2, Selection::default()) };
     let story = PlanStory::new(spec).play("opened\nrecorded\ncopied 1\nrefused 1");
-    assert!(story.told.contains("1: could not work: no space left\n2 may cost 90\n"), "{}", story.told);
+    assert!(story.told.contains("1: not started: no space left\n2 may cost 90\n"), "{}", story.told);
     assert_eq!(story.state.money.spent_micros, 0);
 }
 

@@ -96,13 +96,13 @@ pub fn template_with_phases(home: &Home, request: &LaunchRequest) -> Result<Opti
     Ok(Some(template))
 }
 
-/// A template of several loops is no template of one.
+/// A template of several loops cannot be used for one.
 fn refuse_phases(template: &Template) -> Result<(), LaunchRefusal> {
     let Some(first) = template.phases.first() else { return Ok(()) };
     let (name, phases) = (&template.name, template.phases.join(", "));
     Err(LaunchRefusal::wrong(format!("the template {name} is not one loop"))
         .because(format!("it is {} loops, one after the other: {phases}", template.phases.len()))
-        .hint(format!("loop start \"…\" --template {name} runs all of them; for one loop: --template {first}")))
+        .hint(format!("all of them: loop start \"…\" --template {name}; for one loop: --template {first}")))
 }
 
 /// The layer of the template that these layers name, for a command that only looks: it asks nothing, and one that is not

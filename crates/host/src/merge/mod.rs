@@ -9,7 +9,7 @@
 //! | `folders` | folders: also empty ones, and their permissions | |
 //! | `links` | which names are one file | |
 //! | `lines` | text that both sides changed: as git does it | guess: what touches is a conflict |
-//! | `marked` | a merge with conflicts as a tree: texts with both versions between signs | what is no text |
+//! | `marked` | a merge with conflicts as a tree: texts with both versions between signs | mark other things than text |
 //! | `assemble` | puts files, folders and links together; finds names that exclude each other | |
 //! | `conflict` | what a conflict is, and its words | |
 //! | `apply` | a merge with the workspace as it is now; the workspace becomes the result | change ignored files |

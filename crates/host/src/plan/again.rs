@@ -38,13 +38,13 @@ pub struct WorkflowChange {
 /// How the workflow of a plan was started, if its file can be read again.
 ///
 /// # Errors
-/// When it is no workflow, has ended for good, a process drives it, or its result is in the workspace already.
+/// When it is not a workflow, has ended for good, a process drives it, or its result is in the workspace already.
 pub fn workflow_before(folder: &RunFolder) -> Result<WorkflowBefore, LaunchRefusal> {
     let id = &folder.id;
     let state = state_of(folder)?;
     let Some(spec) = &state.spec else { return Err(LaunchRefusal::wrong("the plan never began").hint("loop list")) };
     let Some(origin) = spec.origin.as_ref().filter(|_| spec.join == Join::Merge) else {
-        return Err(LaunchRefusal::wrong(format!("plan {id} is no workflow")).hint(format!("loop resume {id}")));
+        return Err(LaunchRefusal::wrong(format!("plan {id} is not a workflow")).hint(format!("loop resume {id}")));
     };
     if let Some(holder) = folder.holder() {
         return Err(LaunchRefusal::wrong(format!("plan {id} is at work (process {})", holder.pid))

@@ -9,24 +9,22 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::control::{Ask, Call};
-use loop_core::ended::Ended;
 use loop_core::ids::{OrderId, RunId};
 use loop_core::plan::{
-    CopyReport, FailedGate, GatesPlace, GatesReport, HookWhen, MeasureReport, MetricSource, NodeId, NodeState,
-    OnConflict, Plan, PlanAnswer, PlanEvent, PlanNotice, PlanOrder, PlanState, RunCutOff, RunPurpose,
+    GatesPlace, HookWhen, MetricSource, NodeId, OnConflict, Plan, PlanAnswer, PlanEvent, PlanNotice, PlanOrder,
+    PlanState, RunCutOff, RunPurpose,
 };
-use loop_core::policy::gate::Verdict;
-use loop_core::policy::rank::Rank;
 use loop_core::run::{Change, PlanRef, Run, RunState};
 use loop_core::settings::{Given, Layer, Origin, Settings, keys};
 use loop_core::text;
-use loop_core::time;
-use loop_core::workflow::{FAILED_LOOP_VARIABLE, answer_variable, wants_ports, with_answers, with_ports};
+use loop_core::workflow::{FAILED_LOOP_VARIABLE, wants_ports, with_ports};
 use sha2::{Digest, Sha256};
 
-use super::child::{ChildLine, ChildWork, CommandRequest, GateSaidAgain, GatesOfNode, GatesRequest};
+use super::answers::{answers, fill_answers};
+use super::child::{ChildLine, ChildWork, CommandRequest, GatesOfNode, GatesRequest};
 use super::child_process::ChildProcess;
 use super::folder::PlanProcesses;
+use super::open_child::{OpenChild, OpenRun, OpenWork};
 use super::ports::PortRange;
 use super::resolve::{self, GatesOf};
 use super::result::{known_cost, result_of};
@@ -37,7 +35,7 @@ use crate::control;
 use crate::driver::Executes;
 use crate::fs::hex;
 use crate::journal::{self, Tail};
-use crate::launch::{LaunchRequest, ResumeRequest, TaskSource};
+use crate::launch::{LaunchRequest, ResumeRequest};
 use crate::merge::Signs;
 use crate::paths::{Home, path_of};
 use crate::run_folder::RunFolder;
@@ -46,10 +44,6 @@ use crate::run_folder::RunFolder;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How often a run that does not listen yet is asked.
 const ASK_EVERY: Duration = Duration::from_millis(50);
-/// A process that was asked to end at once and has not is killed after this.
-const END_WITHIN: Duration = Duration::from_secs(60);
-/// So many gates that fail are named.
-const GATES_NAMED_MAX: usize = 8;
 /// How much of the log of a child is said.
 const LOG_BYTES_MAX: usize = 400;
 
@@ -88,45 +82,6 @@ struct NewChild<'a> {
     log: &'a str,
     /// The tree of the copy that it works in.
     copy: Option<&'a Path>,
-}
-
-/// A child process and what it is for.
-#[derive(Debug)]
-struct OpenChild {
-    id: OrderId,
-    process: ChildProcess,
-    work: OpenWork,
-    /// When it is killed, since it was asked to end at once.
-    kill_at: Option<Instant>,
-    cancelled: bool,
-    /// The ports that it has, where the workflow asks for them.
-    _ports: Option<PortRange>,
-}
-
-#[derive(Debug)]
-enum OpenWork {
-    Run(Box<OpenRun>),
-    /// What was measured already.
-    Metric(MeasureReport),
-    /// The copy that was made for them.
-    Gates(Option<String>),
-    Hook,
-    /// The copy in which dependencies are installed, and when that began.
-    Setup(CopyReport, Instant),
-}
-
-/// The run of an order.
-#[derive(Debug)]
-struct OpenRun {
-    of: PlanRef,
-    id: Option<RunId>,
-    follows: Option<(Tail<Run>, RunState)>,
-    /// How good the state was before the first iteration.
-    first: Option<Rank>,
-    /// How good the best state after an iteration is.
-    best: Option<Rank>,
-    iterations: u32,
-    log: PathBuf,
 }
 
 /// A run that is to hold or to go on.
@@ -612,78 +567,9 @@ impl PlanExecutor {
     }
 }
 
-impl OpenChild {
-    /// Asks it to end at once; killed where it does not.
-    fn abort(&mut self) {
-        self.cancelled = true;
-        self.process.abort();
-        self.kill_at.get_or_insert(Instant::now() + END_WITHIN);
-    }
-
-    /// What a child that was no run came to.
-    fn said(&self) -> PlanAnswer {
-        let why = match self.process.line() {
-            Some(ChildLine::Number(number)) => {
-                if let OpenWork::Metric(measured) = &self.work {
-                    return PlanAnswer::Measured(MeasureReport { metric_micros: number.and_then(micros), ..*measured });
-                }
-                "a bug of loop: a number was not asked for".to_owned()
-            }
-            Some(ChildLine::Ended { ended, says }) => {
-                return match &self.work {
-                    OpenWork::Setup(report, since) => set_up(report, ended, says, since.elapsed()),
-                    OpenWork::Run(_) | OpenWork::Metric(_) | OpenWork::Gates(_) | OpenWork::Hook => {
-                        PlanAnswer::HookEnded { ended: ended.clone() }
-                    }
-                };
-            }
-            Some(ChildLine::Gates(said)) => return PlanAnswer::Gates(gates_report(said)),
-            Some(ChildLine::Failed(_)) if self.cancelled => return PlanAnswer::Cancelled,
-            Some(ChildLine::Failed(why)) => why.clone(),
-            Some(ChildLine::Refused(refusal)) => refusal.sentence(),
-            Some(ChildLine::Run(_)) | None if self.cancelled => return PlanAnswer::Cancelled,
-            Some(ChildLine::Run(_)) | None => "its process ended without a result".to_owned(),
-        };
-        PlanAnswer::Failed { why: text::one_line(&why, 1000) }
-    }
-}
-
-/// What the command that installs dependencies means for its copy.
-fn set_up(report: &CopyReport, ended: &Ended, says: &str, took: Duration) -> PlanAnswer {
-    if *ended == Ended::Exit(0) {
-        let mut report = report.clone();
-        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        report.remarks.push(format!("the setup command ended well ({})", time::spaced(took_ms)));
-        return PlanAnswer::Copied(report);
-    }
-    let why = format!("the setup command failed in the copy ({}): {says}", ended.brief());
-    PlanAnswer::Failed { why: text::one_line(&why, 1000) }
-}
-
 /// The folder for temporary files of a copy: beside its tree, removed with it.
 fn temp_folder(tree: &Path) -> PathBuf {
     tree.parent().unwrap_or(tree).join("tmp")
-}
-
-/// A number in millionths, as a fact has it.
-#[expect(clippy::cast_possible_truncation, reason = "it is within the bounds of the type")]
-fn micros(number: f64) -> Option<i64> {
-    let micros = (number * 1_000_000.0).round();
-    // Beyond 2^53 not every number is exact, and nobody counts that far.
-    (micros.abs() < 9_007_199_254_740_992.0).then_some(micros as i64)
-}
-
-fn gates_report(said: &[GateSaidAgain]) -> GatesReport {
-    let required = || said.iter().filter(|gate| !gate.watch);
-    let fails = || required().filter(|gate| gate.verdict != Verdict::Pass);
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let named = fails().filter_map(|gate| {
-        let node = NodeId::parse(&gate.node).ok()?;
-        Some(FailedGate { node, gate: gate.name.clone(), verdict: gate.verdict, says: gate.said.clone() })
-    });
-    let not_passed = count(fails().count());
-    let passed = count(required().count()).saturating_sub(not_passed);
-    GatesReport { passed, not_passed, first: named.take(GATES_NAMED_MAX).collect() }
 }
 
 impl PlanExecutor {
@@ -888,25 +774,6 @@ fn answered(order: OrderId, answer: PlanAnswer) -> PlanEvent {
 
 fn failed(order: OrderId, why: &str) -> PlanEvent {
     answered(order, PlanAnswer::Failed { why: text::one_line(why, 1000) })
-}
-
-/// What people answered, as variables of the environment.
-fn answers(state: &PlanState) -> Vec<(String, String)> {
-    let said = |node: &NodeState| Some((answer_variable(node.id().as_str()), node.answer.as_ref()?.text.clone()));
-    state.nodes.iter().filter_map(said).collect()
-}
-
-/// Puts answers into the task of a loop, where it has places for them.
-fn fill_answers(request: &mut LaunchRequest, state: &PlanState) {
-    let Some(plan) = request.plan.as_ref().filter(|plan| !plan.answers.is_empty()) else { return };
-    let said = |id: &str| {
-        let id = plan.answers.iter().find(|known| *known == id).and_then(|id| NodeId::parse(id).ok())?;
-        state.node(&id)?.answer.as_ref().map(|answer| answer.text.clone())
-    };
-    if let TaskSource::Text(bytes) = &request.task {
-        let text = with_answers(&String::from_utf8_lossy(bytes), said);
-        request.task = TaskSource::Text(text.into_bytes());
-    }
 }
 
 /// The name of the copy of an attempt at a node.

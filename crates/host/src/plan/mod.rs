@@ -12,6 +12,8 @@
 //! | `ports` | ranges of network ports, each for one process at a time | keep other programs from a port |
 //! | `sources` | signals, stop file, control socket, words that are typed | decide |
 //! | `executor` | one match from an order to what does it | decide |
+//! | `open_child` | a child process of a plan, and what its end means | start it |
+//! | `answers` | answers to questions, for the environment and for tasks | ask |
 //! | `worker` | a thread for checkpoints, copies, merges and the apply | run gates or agents |
 //! | `trees` | a tree by its hash, as a checkpoint of the plan or of its runs | |
 //! | `resolve` | the run that resolves a conflict: its task and its gates | merge |
@@ -22,6 +24,7 @@
 //! | `rollback` | a person's rollback of the workspace to a checkpoint of the plan | drive the plan |
 //! | `folder` | where plans are, which runs belong to one, whose copies are removed | |
 mod again;
+mod answers;
 mod best_of;
 mod child;
 mod child_process;
@@ -29,6 +32,7 @@ mod coverage;
 mod drive;
 mod executor;
 mod folder;
+mod open_child;
 mod phases;
 mod ports;
 mod resolve;

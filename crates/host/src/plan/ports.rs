@@ -12,7 +12,7 @@ pub(super) const PORTS_EACH: u16 = 10;
 const FIRST: u16 = 20_000;
 const RANGES: u16 = 1_200;
 
-/// A range of ports that nobody else gets from a plan as long as this is held.
+/// A range of ports that no other process of a plan gets while this is held.
 #[derive(Debug)]
 pub(super) struct PortRange {
     pub(super) first: u16,
@@ -42,7 +42,7 @@ impl PortRange {
     }
 }
 
-/// Whether nobody listens on a port. A machine without IPv6 has nobody who does there.
+/// Whether no program listens on a port. On a machine without IPv6, none does there.
 fn is_free(port: u16) -> bool {
     let taken = |bound: io::Result<TcpListener>| bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse);
     !taken(TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))) && !taken(TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)))

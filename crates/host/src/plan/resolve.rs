@@ -28,7 +28,7 @@ const NAME_BYTES_MAX: usize = 40;
 struct StoredConflict {
     /// What each sign has in it.
     label: String,
-    /// Their paths; none where one of them is no text.
+    /// Their paths; none where one of them is not text.
     paths: Option<Vec<String>>,
 }
 

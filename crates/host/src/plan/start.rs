@@ -184,7 +184,11 @@ fn refuse_typed(settings: &Settings, name: &str) -> Result<(), LaunchRefusal> {
             "a plan does not notify yet, and each of its loops would",
             "leave it out; in a shell: loop start …; notify-send done",
         ),
-        (keys::stop_file(), "a plan does not look for a stop file yet", "leave it out; loop stop PLAN stops all of it"),
+        (
+            keys::stop_file(),
+            "a plan does not look for a stop file yet",
+            "leave it out; to stop all of it: loop stop PLAN",
+        ),
         (keys::clear_stop(), "a plan does not look for a stop file yet", "remove the file by hand"),
         (keys::reset_circuit(), "each of its loops is new, and its breaker is closed", "leave it out"),
     ];
