@@ -7,7 +7,7 @@ use loop_core::time;
 use loop_core::view::{JSON_VERSION, PlanView, Row};
 use loop_host::clock;
 use loop_host::plan::{is_own_hook, read_plan, roll_back_plan};
-use loop_host::run_folder::{self, RunFolder};
+use loop_host::run_folder::RunFolder;
 use serde_json::{Value, json};
 
 use super::ask;
