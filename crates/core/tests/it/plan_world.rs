@@ -391,6 +391,7 @@ pub(crate) fn digest(outcome: Outcome, cost_micros: u64) -> RunDigest {
         exit_code: u8::from(!passes),
         iterations: 2,
         cost_micros,
+        cost_unknown: false,
         elapsed_ms: 1000,
         checkpoint: Some("iter-002".to_owned()),
         tree: Some("t".to_owned()),

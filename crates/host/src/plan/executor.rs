@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 use super::child::{ChildLine, ChildWork, CommandRequest, GateSaidAgain, GatesOfNode, GatesRequest};
 use super::child_process::ChildProcess;
 use super::folder::PlanProcesses;
-use super::result::result_of;
+use super::result::{counted_micros, result_of};
 use super::trees::PlanTrees;
 use super::worker::{PlanWorker, TreeJob};
 use crate::checkpoint::CheckpointContext;
@@ -135,8 +135,17 @@ impl PlanExecutor {
         Self { processes, ..self }
     }
 
-    fn owners(&self) -> Vec<String> {
-        self.owners.iter().cloned().collect()
+    /// Whose checkpoints are looked at; first the run whose result is wanted, as another one may have the same tree.
+    fn owners_for(&self, order: &PlanOrder, state: &PlanState) -> Vec<String> {
+        let node = match order {
+            PlanOrder::Merge { node, .. } | PlanOrder::Measure { node, .. } => Some(node),
+            PlanOrder::Apply { .. } => state.chosen.as_ref().map(|chosen| &chosen.node),
+            _ => None,
+        };
+        let run = node.and_then(|node| state.node(node)?.run.as_ref()).map(ToString::to_string);
+        let run = run.filter(|run| self.owners.contains(run));
+        let others = self.owners.iter().filter(|owner| Some(*owner) != run.as_ref()).cloned();
+        run.iter().cloned().chain(others).collect()
     }
 
     fn copy_path(&self, copy: &str) -> PathBuf {
@@ -268,7 +277,10 @@ impl PlanExecutor {
         let failed_run = failed.as_ref().and_then(|node| state.node(node)).and_then(|node| node.run.as_ref());
         let failed_run = failed_run.unwrap_or(&self.plan.id).to_string();
         let variables = failed.iter().map(|node| ("LOOP_FAILED".to_owned(), node.to_string()));
-        let variables = variables.chain([(FAILED_LOOP_VARIABLE.to_owned(), failed_run)]).collect();
+        let failed_loop = (*when == HookWhen::Failure).then(|| (FAILED_LOOP_VARIABLE.to_owned(), failed_run));
+        // A hook may call loop: it finds the loops where this process has them.
+        let home = std::env::var("LOOP_HOME").ok().map(|home| ("LOOP_HOME".to_owned(), home));
+        let variables = variables.chain(failed_loop).chain(home).collect();
         let command = CommandRequest {
             mark: self.mark(id),
             folder: path_of(&spec.workspace.path),
@@ -340,7 +352,7 @@ impl PlanExecutor {
             }
             PlanOrder::Drop { node, attempt } => TreeJob::Drop { copy: copy_name(node, *attempt) },
         };
-        self.worker.begin(id, job, self.owners());
+        self.worker.begin(id, job, self.owners_for(order, state));
         Ok(None)
     }
 
@@ -404,7 +416,7 @@ impl PlanExecutor {
                 let best = run.best.map_or(rank, |best| best.max(rank));
                 run.best = Some(best);
                 let start = run.first.unwrap_or_default();
-                let cost_micros = state.cost_micros(state.settings.shown());
+                let cost_micros = counted_micros(state);
                 self.ready.push(PlanEvent::Noticed(PlanNotice::Progress {
                     order: child.id,
                     iterations: done,
@@ -428,13 +440,15 @@ impl OpenChild {
     /// What a child that was no run came to.
     fn said(&self) -> PlanAnswer {
         let why = match self.process.line() {
-            Some(ChildLine::Number(number)) => {
+            Some(line @ (ChildLine::Number(_) | ChildLine::NoNumber(_))) => {
                 if let OpenWork::Metric(measured) = &self.work {
-                    return PlanAnswer::Measured(MeasureReport { metric_micros: number.and_then(micros), ..*measured });
+                    return PlanAnswer::Measured(metric(line, measured));
                 }
                 "a bug of loop: a number was not asked for".to_owned()
             }
-            Some(ChildLine::Ended(ended)) => return PlanAnswer::HookEnded { ended: ended.clone() },
+            Some(ChildLine::Ended(ended, says)) => {
+                return PlanAnswer::HookEnded { ended: ended.clone(), says: says.clone() };
+            }
             Some(ChildLine::Gates(said)) => return PlanAnswer::Gates(gates_report(said)),
             Some(ChildLine::Failed(_)) if self.cancelled => return PlanAnswer::Cancelled,
             Some(ChildLine::Failed(why)) => why.clone(),
@@ -444,6 +458,19 @@ impl OpenChild {
         };
         PlanAnswer::Failed { why: text::one_line(&why, 1000) }
     }
+}
+
+/// What was measured, with what the command of the metric said.
+fn metric(line: &ChildLine, measured: &MeasureReport) -> MeasureReport {
+    let (metric_micros, metric_trouble) = match line {
+        ChildLine::Number(number) => match micros(*number) {
+            Some(micros) => (Some(micros), None),
+            None => (None, Some(format!("the number of the metric is too large: {number}"))),
+        },
+        ChildLine::NoNumber(why) => (None, Some(why.clone())),
+        _ => (None, None),
+    };
+    MeasureReport { metric_micros, metric_trouble, ..measured.clone() }
 }
 
 /// A number in millionths, as a fact has it.

@@ -7,7 +7,6 @@ use loop_core::run::{Outcome, Proof, ProofJudge, RunState};
 /// The result of a run that has an end.
 pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
     let (spec, over, standing) = (state.spec.as_ref()?, state.over.as_ref()?, state.standing()?);
-    let settings = state.settings.shown();
     let proof = over.proof.as_deref();
     let done = matches!(over.outcome, Outcome::Verified | Outcome::Accepted | Outcome::Claimed);
     // Of a run that is not done, its best state counts.
@@ -27,11 +26,8 @@ pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
         reason: over.reason.clone(),
         exit_code: standing.exit_code,
         iterations: if done { state.iteration } else { state.iterations_done() },
-        // Without a limit nothing is reserved, and a call that reports no cost is not counted at its worst.
-        cost_micros: match settings.caps.cost_micros {
-            Some(_) => state.cost_micros(settings),
-            None => state.budget.spent().usage.cost_micros.unwrap_or(0),
-        },
+        cost_micros: counted_micros(state),
+        cost_unknown: state.budget.spent().cost_untold > 0,
         elapsed_ms: state.active_ms(state.now),
         checkpoint: name,
         // The store has the tree of a state that is not the newest.
@@ -47,6 +43,16 @@ pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
         strength: proof.and_then(|proof| proof.strength.as_deref()).map(strength),
         changed: state.progress.changes().unwrap_or_default(),
     })
+}
+
+/// What a run has cost as it is counted. Without a limit nothing is reserved, and a call that reports no cost is not
+/// counted at its worst.
+pub(super) fn counted_micros(state: &RunState) -> u64 {
+    let settings = state.settings.shown();
+    match settings.caps.cost_micros {
+        Some(_) => state.cost_micros(settings),
+        None => state.budget.spent().usage.cost_micros.unwrap_or(0),
+    }
 }
 
 /// In how many ways the tests are weaker than at the start.
