@@ -7,9 +7,11 @@ use super::variables::{FAILED_LOOP_VARIABLE, Piece};
 
 /// Commands whose arguments are code, whatever they look like.
 const RUN_THEIR_ARGUMENTS: [&str; 17] = [
-    "eval", "trap", "let", "declare", "typeset", "alias", "ssh", "su", "watch", "parallel", "tmux", "sed", "gsed", "awk",
-    "gawk", "mawk", "nawk",
+    "eval", "trap", "let", "declare", "typeset", "alias", "ssh", "su", "watch", "parallel", "tmux", "sed", "gsed",
+    "awk", "gawk", "mawk", "nawk",
 ];
+
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
 
 /// Programs that read code from their input, whatever their arguments are.
 const READ_CODE: [&str; 8] = ["parallel", "at", "batch", "ed", "ex", "sqlite3", "psql", "gdb"];
@@ -41,17 +43,13 @@ const fn interpreter(names: &'static [&'static str], short: &'static str) -> Cod
 }
 
 /// A program that runs what one of its options says.
-const fn tool(
-    names: &'static [&'static str],
-    short: &'static str,
-    long: &'static [&'static str],
-) -> CodeOptions {
+const fn tool(names: &'static [&'static str], short: &'static str, long: &'static [&'static str]) -> CodeOptions {
     CodeOptions { names, short, long, interprets: false }
 }
 
 /// Programs that take code as an argument, and the options for it.
 const CODE_OPTIONS: [CodeOptions; 14] = [
-    interpreter(&["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"], "c"),
+    interpreter(&SHELLS, "c"),
     interpreter(&["python", "python2", "python3", "pypy", "pypy3"], "c"),
     interpreter(&["perl", "ruby", "lua"], "eE"),
     interpreter(&["node", "nodejs", "bun", "deno"], "ep"),
@@ -177,6 +175,8 @@ struct Words {
     is_of_option: bool,
     /// The program that runs what it reads.
     reads_code: Option<String>,
+    /// It does so whatever its other arguments are: `sh -s`.
+    reads_input: bool,
     /// It is `source`.
     is_source: bool,
 }
@@ -254,7 +254,10 @@ impl Words {
         let is_script = !is_option && word != "/dev/stdin" && !std::mem::take(&mut self.is_of_option);
         self.is_of_option = ["-o", "-O", "+o", "+O", "--rcfile", "--init-file"].contains(&word);
         let is_template = self.is_prefixed && word.contains("{}");
-        let stays = |program: &String| is_template || READ_CODE.contains(&program.as_str());
+        self.reads_input |= SHELLS.iter().any(|shell| Some(*shell) == self.reads_code.as_deref())
+            && word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains('s'));
+        let reads_input = self.reads_input || is_template;
+        let stays = |program: &String| reads_input || READ_CODE.contains(&program.as_str());
         if is_script && !self.reads_code.as_ref().is_some_and(stays) {
             self.reads_code = None;
         }

@@ -128,7 +128,8 @@ impl BestOf {
         if let MetricSource::Command(word) = &metric.by {
             let is_word = word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
             if is_word && program_on_path(word).is_none() {
-                let near = text::nearest(word, METRIC_NAMES).map_or_else(String::new, |near| format!("did you mean {near}? "));
+                let near =
+                    text::nearest(word, METRIC_NAMES).map_or_else(String::new, |near| format!("did you mean {near}? "));
                 let hint = format!("{near}the names are {}; a command prints a number", METRIC_NAMES.join(", "));
                 return Err(Refusal::new(format!("{word} is not the name of a metric, and not a program"), hint));
             }
