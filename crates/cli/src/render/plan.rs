@@ -5,6 +5,7 @@ use loop_core::policy::budget::money_text;
 use loop_core::policy::candidate::{Candidate, CandidateGates, RankColumn};
 use loop_core::text;
 use loop_core::time;
+use loop_core::workflow::FAILED_LOOP_VARIABLE;
 use serde_json::{Value, json};
 
 use super::printer::{Paint, Printer, stdout_is_terminal, text_width};
@@ -81,13 +82,19 @@ fn list_of(hook: &EndedHook) -> &'static str {
     }
 }
 
-fn command_of<'a>(hook: &EndedHook, state: &'a PlanState) -> Option<&'a str> {
+/// The command of a hook, with the id of the loop that failed.
+fn command_of(hook: &EndedHook, state: &PlanState) -> Option<String> {
     let spec = state.spec.as_ref()?;
     let list = match hook.when {
         HookWhen::Complete => &spec.on_complete,
         HookWhen::Failure => &spec.on_failure,
     };
-    list.get(usize::try_from(hook.index).ok()?).map(String::as_str)
+    let command = list.get(usize::try_from(hook.index).ok()?)?;
+    let failed = state.first_failed.as_ref().and_then(|node| state.node(node)?.run.as_ref()).unwrap_or(&spec.id);
+    let variable = format!("${{{FAILED_LOOP_VARIABLE}}}");
+    // As the command was filled: bare, in double quotes, in single quotes.
+    let places = [format!("'\"{variable}\"'"), format!("\"{variable}\""), variable];
+    Some(places.iter().fold(command.clone(), |command, place| command.replace(place, failed.as_str())))
 }
 
 /// A hook that did not end with exit 0, in one sentence; none for one that did.
@@ -98,15 +105,16 @@ pub(super) fn failed_hook(hook: &EndedHook, state: &PlanState) -> Option<String>
         None => "could not be run, or its end is not known".to_owned(),
     };
     let number = hook.index.saturating_add(1);
-    let command = short(command_of(hook, state).unwrap_or("?"));
-    Some(format!("{number} of {} failed ({}): {command}", list_of(hook), short(&how)))
+    let command = short(command_of(hook, state).as_deref().unwrap_or("?"));
+    let says = if hook.says.is_empty() { String::new() } else { format!(": {}", short(&hook.says)) };
+    Some(format!("{number} of {} failed ({}): {command}{says}", list_of(hook), short(&how)))
 }
 
 /// A hook that ended, as JSON.
 pub(crate) fn hook_value(hook: &EndedHook, state: &PlanState) -> Value {
     json!({
         "list": list_of(hook), "index": hook.index, "command": command_of(hook, state), "ended": hook.ended,
-        "failed": hook.ended != Some(Ended::Exit(0)),
+        "failed": hook.ended != Some(Ended::Exit(0)), "says": hook.says,
     })
 }
 
@@ -155,6 +163,11 @@ pub(crate) fn table(state: &PlanState) -> String {
     let of = |row: &Candidate| state.nodes.iter().find(|node| node.id().as_str() == row.name);
     let rows: Vec<Vec<String>> = ranking.rows.iter().map(|row| ranked_row(row, of(row), state)).collect();
     let mut text = table_on_screen(&head, &rows);
+    for row in &ranking.rows {
+        if let Some(trouble) = &row.metric_trouble {
+            text.push_str(&format!("warning: branch {} has no metric: {}\n", row.name, short(trouble)));
+        }
+    }
     let others = state.nodes.iter().filter(|node| !ranking.rows.iter().any(|row| row.name == node.id().as_str()));
     for node in others {
         text.push_str(&format!("{}: {}\n", name_of(node), short(&state.node_words(node))));
@@ -204,7 +217,11 @@ fn ranked_row(row: &Candidate, node: Option<&NodeState>, state: &PlanState) -> V
         row.lines.to_string(),
         row.coverage.map_or_else(dash, |hundredths| format!("{:+.2} %", f64::from(hundredths) / 100.0)),
         row.strength.map_or_else(dash, |percent| format!("{percent} %")),
-        if row.cost_micros == 0 { dash() } else { money_text(row.cost_micros) },
+        match (row.cost_micros, row.cost_unknown) {
+            (0, _) => dash(),
+            (micros, true) => format!("{} counted", money_text(micros)),
+            (micros, false) => money_text(micros),
+        },
         time::compact(row.elapsed_ms / 1000 * 1000),
     ]
 }
@@ -267,6 +284,9 @@ pub(crate) fn summary(state: &PlanState, printer: Printer) -> String {
     // An agent that reports no cost counts nothing where no limit asks for its worst case.
     let spent = match state.money.spent_micros {
         0 => "no cost reported".to_owned(),
+        spent if state.nodes.iter().any(|node| node.result.as_ref().is_some_and(|run| run.cost_unknown)) => {
+            format!("{} counted in all; not every call reported its cost", money_text(spent))
+        }
         spent => format!("{} in all", money_text(spent)),
     };
     line("cost", &format!("{spent} · {}", time::spaced(state.active_ms(state.now) / 1000 * 1000)));

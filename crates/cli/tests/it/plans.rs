@@ -102,6 +102,30 @@ fn a_branch_whose_copy_another_branch_changed_before_it_began_does_not_count() {
 }
 
 #[test]
+fn a_metric_without_a_number_is_warned_about_with_its_reason() {
+    let cases = [
+        ("exit 3", "the command of the metric failed (exit 3)"),
+        ("echo hello", "the last line of the metric is not a number: hello"),
+        ("echo nan", "the last line of the metric is not a number: nan"),
+        ("lower:cost", "the agent reports no cost"),
+    ];
+    for (metric, why) in cases {
+        let user = user();
+        let words = best_of("echo good > answer", "test -s answer", &["2", "--best-of-metric", metric]);
+        let ran = user.run(&words).expect_code(0);
+        assert!(ran.text().contains(&format!("warning: branch 1 has no metric: {why}")), "{}", ran.text());
+        let status = user.run(&["status", &plan(&user), "--json"]).expect_code(0).json();
+        assert_eq!(status["ranking"]["rows"][0]["metric_trouble"], why, "{status}");
+        assert!(ran.out().contains("no cost reported"), "{}", ran.text());
+    }
+    let user = user();
+    let words = best_of("echo good > answer", "test -s answer", &["2", "--best-of-metric", "nosuchname"]);
+    let ran = user.run(&words).expect_code(4);
+    assert!(ran.err().contains("nosuchname is not the name of a metric, and not a program"), "{}", ran.text());
+    assert!(!user.state().join("plans").exists(), "nothing was made");
+}
+
+#[test]
 fn the_first_that_passes_ends_the_others() {
     // req: D-16 partly: without the budget, --prune and a pick on a terminal
     let user = user();

@@ -114,6 +114,33 @@ fn a_hook_that_fails_is_said_while_it_works_and_at_the_end() {
 }
 
 #[test]
+fn hooks_find_the_loops_where_loop_home_says_and_a_failure_shows_the_command_and_its_error() {
+    let user = project();
+    let home = user.root().join("own-home");
+    let user = user.with("LOOP_HOME", &home);
+    user.program("loop", &format!("exec {} \"$@\"", env!("CARGO_BIN_EXE_loop")));
+    user.write(
+        "work/flow.yaml",
+        "loops:\n  - {id: a, prompt: task A, promise: test -e never.txt, max_iterations: 1}\n\
+         on_failure:\n  - \"loop rollback {{failed_loop}} initial > ../rolled.txt 2>&1; echo $? > ../code.txt\"\n  \
+         - \"ls ../nowhere-{{failed_loop}}\"\n",
+    );
+    let ran = user.run(&run("flow.yaml", "cat > /dev/null; echo x > a.txt", &[])).expect_code(1);
+    assert_eq!(user.read("code.txt"), "0\n", "{}\n{}", user.read("rolled.txt"), ran.text());
+    let id = std::fs::read_dir(home.join("runs")).unwrap().flatten().next().unwrap().file_name();
+    let path = format!("../nowhere-{}", id.to_string_lossy());
+    let said = format!("2 of on_failure failed (exit 2): ls {path}: ls: ");
+    assert!(ran.err().contains(&said), "{said}\n{}", ran.text());
+    user.write(
+        "work/flow.yaml",
+        "loops:\n  - {id: a, prompt: task A, promise: test -e a.txt}\n\
+         on_complete:\n  - \"env | grep ^LOOP_FAILED > ../failed.txt; true\"\n",
+    );
+    user.run(&run("flow.yaml", "cat > /dev/null; echo x > a.txt", &[])).expect_code(0);
+    assert_eq!(user.read("failed.txt"), "", "nothing failed");
+}
+
+#[test]
 fn a_file_with_a_mistake_is_refused_before_anything_is_made() {
     // req: D-12 partly: runs of workflow files
     let user = project();

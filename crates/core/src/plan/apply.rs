@@ -247,8 +247,8 @@ impl PlanState {
                 self.initial = Some(tree.clone());
                 self.tree = self.tree.take().or_else(|| Some(tree.clone()));
             }
-            (PlanOrder::Hook { when, index, .. }, PlanAnswer::HookEnded { ended }) => {
-                self.hook_ended(*when, *index, Some(ended.clone()));
+            (PlanOrder::Hook { when, index, .. }, PlanAnswer::HookEnded { ended, says }) => {
+                self.hook_ended(*when, *index, Some(ended.clone()), says);
             }
             (PlanOrder::Ask(PlanQuestion::Pick), PlanAnswer::Picked { node }) => {
                 self.requests.pick = Some(node.clone())
@@ -286,7 +286,7 @@ impl PlanState {
                 }
             }
             (PlanOrder::Run { node, .. }, PlanAnswer::RunEnded(digest)) => self.run_ended(node, digest),
-            (PlanOrder::Measure { node, .. }, PlanAnswer::Measured(report)) => self.measured(node, *report),
+            (PlanOrder::Measure { node, .. }, PlanAnswer::Measured(report)) => self.measured(node, report.clone()),
             (PlanOrder::Merge { node, .. }, PlanAnswer::Merged { tree }) => {
                 if let Some(node) = self.node_mut(node) {
                     node.merging = Some(tree.clone());
@@ -344,8 +344,8 @@ impl PlanState {
         }
     }
 
-    fn hook_ended(&mut self, when: HookWhen, index: u32, ended: Option<Ended>) {
-        self.hooks.push(EndedHook { when, index, ended });
+    fn hook_ended(&mut self, when: HookWhen, index: u32, ended: Option<Ended>, says: &str) {
+        self.hooks.push(EndedHook { when, index, ended, says: says.to_owned() });
     }
 
     fn copy_removed(&mut self, id: &NodeId, attempt: u32) {
@@ -371,7 +371,7 @@ impl PlanState {
                 }
             }
             PlanOrder::Hook { when, index, .. } => {
-                self.hook_ended(*when, *index, Some(Ended::NotStarted(why.to_owned())));
+                self.hook_ended(*when, *index, Some(Ended::NotStarted(why.to_owned())), "");
             }
             // A ranking without these numbers is better than none.
             PlanOrder::Measure { node, .. } => self.measured(node, MeasureReport::default()),
@@ -419,7 +419,7 @@ impl PlanState {
                     node.stage = NodeStage::Ran;
                 }
             }
-            PlanOrder::Hook { when, index, .. } => self.hook_ended(*when, *index, None),
+            PlanOrder::Hook { when, index, .. } => self.hook_ended(*when, *index, None, ""),
             PlanOrder::Drop { node, attempt } => self.copy_removed(node, *attempt),
             PlanOrder::RollBack { .. } => self.rollback_ended(Err("it was begun, and its end is not known".to_owned())),
             PlanOrder::Record { .. }
@@ -497,7 +497,7 @@ impl PlanState {
     fn order_dropped(&mut self, id: OrderId, then: DroppedPlanOrder) {
         let Some(open) = self.orders.close(id) else { return };
         if let (DroppedPlanOrder::Forget, PlanOrder::Hook { when, index, .. }) = (then, &open.order) {
-            return self.hook_ended(*when, *index, None);
+            return self.hook_ended(*when, *index, None, "");
         }
         if !matches!(open.order, PlanOrder::Drop { .. }) {
             self.forget_work(&open);

@@ -68,7 +68,7 @@ fn bound_answer(answer: &mut PlanAnswer) {
             cut(&mut report.undo, NAME_BYTES_MAX);
             cut(&mut report.tree, NAME_BYTES_MAX);
         }
-        PlanAnswer::HookEnded { ended: Ended::NotStarted(why) } | PlanAnswer::Failed { why } => {
+        PlanAnswer::HookEnded { ended: Ended::NotStarted(why), .. } | PlanAnswer::Failed { why } => {
             cut(why, TEXT_BYTES_MAX)
         }
         PlanAnswer::Said { text, .. } => cut(text, ANSWER_BYTES_MAX),

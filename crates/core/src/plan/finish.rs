@@ -215,10 +215,11 @@ fn none_passed(state: &PlanState) -> Option<PlanNext> {
 fn candidate_of(node: &NodeState, selection: &Selection) -> Candidate {
     let name = node.id().to_string();
     let Some(run) = &node.result else {
-        return Candidate { name, cost_micros: node.cost_micros, ..Candidate::default() };
+        let cost_unknown = node.run.is_some();
+        return Candidate { name, cost_micros: node.cost_micros, cost_unknown, ..Candidate::default() };
     };
     let passes = node.end() == Some(&NodeEnd::Passed);
-    let measure = node.measure.unwrap_or_default();
+    let measure = node.measure.clone().unwrap_or_default();
     let changed = if node.measure.is_some() { measure.changed } else { run.changed };
     let lines = changed.insertions.saturating_add(changed.deletions);
     let strength = run.strength.filter(|strength| strength.tried > 0);
@@ -226,12 +227,20 @@ fn candidate_of(node: &NodeState, selection: &Selection) -> Candidate {
     let metric_micros = selection.metric.as_ref().and_then(|metric| match metric.by {
         MetricSource::Lines => number(lines),
         MetricSource::Coverage => measure.coverage.map(|points| i64::from(points).saturating_mul(MILLION)),
-        MetricSource::Cost => i64::try_from(node.cost_micros).ok(),
+        MetricSource::Cost => i64::try_from(node.cost_micros).ok().filter(|_| !run.cost_unknown),
         MetricSource::Time => number(run.elapsed_ms),
         MetricSource::Iterations => number(u64::from(run.iterations)),
         MetricSource::Command(_) => measure.metric_micros,
     });
+    let trouble = selection.metric.as_ref().and_then(|metric| match metric.by {
+        MetricSource::Command(_) => measure.metric_trouble.clone(),
+        MetricSource::Coverage => Some("no coverage report was found before and after".to_owned()),
+        MetricSource::Cost => Some("the agent reports no cost".to_owned()),
+        MetricSource::Lines | MetricSource::Time | MetricSource::Iterations => None,
+    });
     Candidate {
+        metric_trouble: trouble.filter(|_| metric_micros.is_none()),
+        cost_unknown: run.cost_unknown,
         name,
         passes,
         gates: gates_column(passes, run),

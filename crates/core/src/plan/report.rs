@@ -43,6 +43,9 @@ pub enum PlanAnswer {
     HookEnded {
         /// How it ended.
         ended: Ended,
+        /// The last line of its error output, where it failed.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        says: String,
     },
     /// Of `ask`: a person answered the question of a node at the terminal.
     Said {
@@ -132,6 +135,9 @@ pub struct RunDigest {
     pub iterations: u32,
     /// What it cost in all, in millionths of a dollar; the worst case where the agent does not report it.
     pub cost_micros: u64,
+    /// The agent did not report the cost of every call: what it really cost is not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_unknown: bool,
     /// How long it was at work.
     pub elapsed_ms: u64,
     /// The checkpoint of its last judged state, in the store of the plan.
@@ -192,7 +198,7 @@ pub struct ResultStrength {
 }
 
 /// The numbers that a ranking needs beside the result of the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MeasureReport {
     /// Against the initial state of the plan.
@@ -200,6 +206,9 @@ pub struct MeasureReport {
     /// What the metric command printed, in millionths; none where it printed no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric_micros: Option<i64>,
+    /// Why the metric command gave no number, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_trouble: Option<String>,
     /// How much the coverage grew, in hundredths of a per cent, where reports were found before and after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<i32>,

@@ -162,6 +162,8 @@ pub struct EndedHook {
     pub index: u32,
     /// How; none where it could not be run, or its end is not known.
     pub ended: Option<Ended>,
+    /// The last line of its error output, where it failed.
+    pub says: String,
 }
 
 /// One node and everything that is known about it.

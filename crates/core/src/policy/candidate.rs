@@ -48,6 +48,9 @@ pub struct Candidate {
     /// The number of `--best-of-metric` in millionths, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric_micros: Option<i64>,
+    /// Why there is no such number although one was wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_trouble: Option<String>,
     /// Lines that the change added and removed.
     pub lines: u64,
     /// Files that it changed.
@@ -60,6 +63,9 @@ pub struct Candidate {
     pub strength: Option<u32>,
     /// What it cost, in millionths of a dollar.
     pub cost_micros: u64,
+    /// The agent did not report the cost of every call: what it really cost is not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cost_unknown: bool,
     /// How long it was at work.
     pub elapsed_ms: u64,
 }
@@ -165,7 +171,11 @@ impl RankColumn {
             // Where no report was found, nothing is known to have changed.
             Self::Coverage => one.coverage.unwrap_or(0).cmp(&other.coverage.unwrap_or(0)),
             Self::Strength => by(|row| u64::from(row.strength.unwrap_or(0))),
-            Self::Cost => by(|row| row.cost_micros).reverse(),
+            // What is not known is no good price.
+            Self::Cost => {
+                let key = |row: &Candidate| (row.cost_unknown, row.cost_micros);
+                key(other).cmp(&key(one))
+            }
             Self::Time => by(|row| row.elapsed_ms).reverse(),
             Self::Order => Ordering::Equal,
         }

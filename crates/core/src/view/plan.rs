@@ -321,6 +321,8 @@ fn cell(row: &Candidate, column: RankColumn) -> String {
             format!("{sign}{}.{:02} %", points.unsigned_abs() / 100, points.unsigned_abs() % 100)
         }),
         RankColumn::Strength => row.strength.map_or_else(unknown, |noticed| format!("{noticed} %")),
+        RankColumn::Cost if row.cost_unknown && row.cost_micros == 0 => unknown(),
+        RankColumn::Cost if row.cost_unknown => format!("{} counted", money_text(row.cost_micros)),
         RankColumn::Cost => money_text(row.cost_micros),
         RankColumn::Time => time::spaced(row.elapsed_ms),
         RankColumn::Order => String::new(),

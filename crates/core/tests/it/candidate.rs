@@ -27,7 +27,9 @@ fn random(seed: &mut Seed) -> Candidate {
         files: 1,
         coverage: seed.one_in(2).then(|| seed.below(3) as i32 - 1),
         strength: seed.one_in(2).then(|| seed.below(2) as u32 * 100),
+        metric_trouble: None,
         cost_micros: seed.below(2),
+        cost_unknown: seed.one_in(3),
         elapsed_ms: seed.below(2),
     }
 }
@@ -168,4 +170,19 @@ fn the_ranking_names_the_column_that_decided_and_a_winner_that_passes() {
     assert_eq!(ranked.winner().map(|row| row.name.as_str()), Some("c"));
     let none = consult(|deciding| rank(vec![row("a", false, 0), row("b", false, 9)], false, deciding));
     assert_eq!(none.winner(), None);
+}
+
+#[test]
+fn a_cost_that_nobody_knows_is_worse_than_every_known_cost() {
+    let row = |name: &str, cost_micros: u64, cost_unknown: bool| Candidate {
+        name: name.to_owned(),
+        passes: true,
+        cost_micros,
+        cost_unknown,
+        ..Candidate::default()
+    };
+    let rows = vec![row("unknown", 0, true), row("dear", 9_000_000, false), row("cheap", 1, false)];
+    let ranked = consult(|deciding| rank(rows, false, deciding));
+    let names: Vec<&str> = ranked.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["cheap", "dear", "unknown"]);
 }

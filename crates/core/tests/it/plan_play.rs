@@ -204,7 +204,15 @@ impl<'a> StoryWords<'a> {
             "measured" => {
                 let changed = Changes { files: 1, insertions: self.value("lines").unwrap_or(1), deletions: 0 };
                 let metric_micros = self.value("metric").map(|number| number as i64 * 1_000_000);
-                ("measure", PlanAnswer::Measured(MeasureReport { changed, metric_micros, coverage: None }))
+                (
+                    "measure",
+                    PlanAnswer::Measured(MeasureReport {
+                        changed,
+                        metric_micros,
+                        coverage: None,
+                        metric_trouble: None,
+                    }),
+                )
             }
             "merged" => ("merge", PlanAnswer::Merged { tree: format!("with-{}", self.named()) }),
             "merged-as-is" => ("merge", PlanAnswer::Merged { tree: format!("{}.{attempt}", self.named()) }),
@@ -216,7 +224,7 @@ impl<'a> StoryWords<'a> {
                 ("apply", PlanAnswer::Applied(ApplyReport { files: 3, undo, tree }))
             }
             "apply-conflict" => ("apply", PlanAnswer::Conflicts(conflict(None))),
-            "hook" => ("hook", PlanAnswer::HookEnded { ended: Ended::Exit(0) }),
+            "hook" => ("hook", PlanAnswer::HookEnded { ended: Ended::Exit(0), says: String::new() }),
             "closed" => ("ask", PlanAnswer::Done),
             other => panic!("{other} is not a word of a story"),
         }

@@ -298,6 +298,7 @@ impl PlanWorld {
                 PlanAnswer::Copied(CopyReport { path, method: "files".to_owned(), remarks: Vec::new() })
             }
             PlanOrder::Measure { .. } => PlanAnswer::Measured(MeasureReport {
+                metric_trouble: None,
                 changed: Changes { files: 1, insertions: seed.below(9), deletions: 0 },
                 metric_micros: seed.one_in(2).then(|| seed.below(5) as i64),
                 coverage: None,
@@ -316,7 +317,9 @@ impl PlanWorld {
                 }
                 PlanAnswer::Gates(gates(pass, nodes))
             }
-            PlanOrder::Hook { .. } => PlanAnswer::HookEnded { ended: Ended::Exit(seed.below(2) as i32) },
+            PlanOrder::Hook { .. } => {
+                PlanAnswer::HookEnded { ended: Ended::Exit(seed.below(2) as i32), says: String::new() }
+            }
             PlanOrder::Ask(PlanQuestion::Pick) => self.pick(seed),
             PlanOrder::Ask(PlanQuestion::Node(_)) => {
                 PlanAnswer::Said { text: "yes".to_owned(), proceed: !seed.one_in(4) }
@@ -426,6 +429,7 @@ pub(crate) fn digest(outcome: Outcome, cost_micros: u64) -> RunDigest {
         exit_code: u8::from(!passes),
         iterations: 2,
         cost_micros,
+        cost_unknown: false,
         elapsed_ms: 1000,
         checkpoint: Some("iter-002".to_owned()),
         tree: Some("t".to_owned()),

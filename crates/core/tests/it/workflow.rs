@@ -454,11 +454,63 @@ fn a_variable_that_cannot_be_quoted_for_certain_is_refused() {
         "echo $'{{x}}'",
         "a[{{x}}]=1",
         "eval true 2>&1 {{x}}",
+        // What is piped into an interpreter is code.
+        "echo {{x}} | sh",
+        "echo {{x}} | cat | sudo -u root bash -s a > log 2>&1",
+        "(echo {{x}}; true) | /bin/sh -e",
+        "echo {{x}} | { python3 -; }",
+        "printf %s {{x}} | xargs -I{} sh -c '{}'",
+        "bash <(echo {{x}})",
+        "source <(echo {{x}})",
+        // So is what an unknown program may take for it.
+        "$SHELL -c {{x}}",
+        "\"${SHELL}\" -c {{x}}",
+        "exec env $SHELL -c {{x}}",
+        "$(echo {{x}})",
+        "{{x}} -c {{x}}",
+        "flock file -c {{x}}",
+        "script -qc {{x}} /dev/null",
+        "env -S {{x}}",
+        "env --split-string={{x}}",
+        "npx -c {{x}}",
+        "npm exec -c {{x}}",
+        "npm exec --call={{x}}",
+        "parallel {{x}}",
+        "echo {{x}} | parallel",
+        "alias x={{x}}",
+        "make --eval={{x}}",
+        "git grep -O{{x}} word",
+        "git grep --open-files-in-pager={{x}} word",
+        "git submodule foreach {{x}}",
+        "rsync -e {{x}} a b",
+        "rsync -aze {{x}} a b",
+        "rsync --rsh={{x}} a b",
+        "tar --to-command={{x}} -xf a.tar",
+        "tar -I {{x}} -xf a.tar",
+        "perl -e{{x}}",
     ] {
         let refused = filled(template, "v").expect_err(template);
         assert!(refused.starts_with("a variable cannot be quoted "), "{template}: {refused}");
     }
-    for template in ["sh test.sh {{x}}", "eval true; make {{x}}", "python3 -m pytest {{x}}", "make # all\nmake {{x}}"] {
+    for template in [
+        "sh test.sh {{x}}",
+        "eval true; make {{x}}",
+        "python3 -m pytest {{x}}",
+        "make # all\nmake {{x}}",
+        "echo {{x}} | grep sh",
+        "echo {{x}} | python3 count.py",
+        "echo {{x}} | bash tool.sh > log 2>&1",
+        "curl -s site | sh -s {{x}}",
+        "$HOME/bin/tool {{x}}",
+        "A=$(pwd) tool {{x}}",
+        "diff <(echo {{x}}) file",
+        "git switch -c {{x}}",
+        "git commit -m {{x}}",
+        "rsync -a --exclude={{x}} a b",
+        "env A={{x}} make",
+        "npm test -- --grep {{x}}",
+        "tar -cf {{x}}.tar src",
+    ] {
         filled(template, "v").expect(template);
     }
 }

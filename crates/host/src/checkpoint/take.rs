@@ -115,11 +115,12 @@ impl Store {
         ask: &TakeRequest<'_>,
     ) -> io::Result<TakeOutcome> {
         let _lock = self.lock(false)?;
-        let is_gone = self.refresh()?;
+        self.refresh()?;
         let with_contents = ask.depth == Depth::Whole;
-        if is_gone || ask.depth != Depth::Ids && cache.with_contents != with_contents {
+        if cache.packs_state != self.packs_state || ask.depth != Depth::Ids && cache.with_contents != with_contents {
             cache.forget_stored();
             cache.with_contents = with_contents;
+            cache.packs_state = self.packs_state;
         }
         let mut sink = Sink::new(self, ask.depth, cache.read_at());
         let mut seen = Seen::default();
@@ -135,6 +136,11 @@ impl Store {
             |id: Id| self.parts(&id).is_ok_and(|was| (was.files, was.manifest) == (parts.files, parts.manifest));
         if ask.depth == Depth::Ids || ask.unless.is_some_and(is_same) {
             return Ok(TakeOutcome::NotWritten(measured));
+        }
+        if ![parts.files, parts.manifest, parts.scope].iter().all(|id| sink.has(id)) {
+            // Never a checkpoint over objects that are not there.
+            cache.forget_stored();
+            return Err(io::Error::other("a bug of loop: a part of the checkpoint is not in the store"));
         }
         let root = [(FOLDER, FILES, parts.files), (FILE, MANIFEST, parts.manifest), (FILE, SCOPE, parts.scope)];
         let mut root = root.map(|(mode, name, id)| TreeEntry { mode, name: name.to_vec(), id }).to_vec();

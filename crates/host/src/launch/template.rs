@@ -77,7 +77,9 @@ pub(super) fn choose(
 /// When there is no such template, it is wrong, or it is not approved.
 pub fn template_with_phases(home: &Home, request: &LaunchRequest) -> Result<Option<Template>, LaunchRefusal> {
     let asked = request.workspace.clone().or_else(|| std::env::current_dir().ok());
-    let Some(workspace) = asked.and_then(|path| path.canonicalize().ok()) else { return Ok(None) };
+    // A start says better what is wrong with the folder, too.
+    let workspace = asked.and_then(|path| path.canonicalize().ok()).filter(|path| path.is_dir());
+    let Some(workspace) = workspace else { return Ok(None) };
     let project = approval::approved_project(home, &workspace)?;
     let mut given = gather(&home.config, project)?;
     given.extend(request.given.iter().cloned());

@@ -1,8 +1,14 @@
 //! What `--best-of` and its flags say, and what each branch is started with.
-use loop_core::plan::{BRANCHES_MAX, Metric, Selection};
+use loop_core::plan::{BRANCHES_MAX, Metric, MetricSource, Selection};
 use loop_core::refusal::Refusal;
 use loop_core::settings::{Given, Layer, Origin, keys};
+use loop_core::text;
 use serde::{Deserialize, Serialize};
+
+use crate::paths::program_on_path;
+
+/// What a metric can be without a command.
+const METRIC_NAMES: [&str; 5] = ["lines", "coverage", "cost", "time", "iterations"];
 
 /// How many branches, and which.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,13 +124,33 @@ impl BestOf {
     /// # Errors
     /// Why it is none.
     pub fn metric(text: &str) -> Result<Metric, Refusal> {
-        Metric::parse(text)
+        let metric = Metric::parse(text)?;
+        if let MetricSource::Command(word) = &metric.by {
+            let is_word = word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
+            if is_word && program_on_path(word).is_none() {
+                let near =
+                    text::nearest(word, METRIC_NAMES).map_or_else(String::new, |near| format!("did you mean {near}? "));
+                let hint = format!("{near}the names are {}; a command prints a number", METRIC_NAMES.join(", "));
+                return Err(Refusal::new(format!("{word} is not the name of a metric, and not a program"), hint));
+            }
+        }
+        Ok(metric)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_metric_that_is_neither_a_name_nor_a_program_is_refused() {
+        let refused = BestOf::metric("lower:covrage").unwrap_err();
+        assert_eq!(refused.why, "covrage is not the name of a metric, and not a program");
+        assert!(refused.hint.starts_with("did you mean coverage? the names are lines, "), "{}", refused.hint);
+        for fine in ["coverage", "lower:cost", "sh", "wc -l < a", "./count", "exit 3"] {
+            BestOf::metric(fine).unwrap();
+        }
+    }
 
     #[test]
     fn branches_are_a_number_or_agents_with_models() {

@@ -40,6 +40,9 @@ const SAID_BYTES_MAX: usize = 400;
 /// How much of what a command prints is read to find its number.
 const NUMBER_BYTES_MAX: u64 = 64 * 1024;
 
+/// How much of the last line of a command is said.
+const LAST_LINE_LETTERS_MAX: usize = 200;
+
 /// What a child is started for.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ChildRequest {
@@ -108,9 +111,11 @@ pub(super) enum ChildLine {
     Run(RunId),
     Refused(LaunchRefusal),
     Gates(Vec<GateSaidAgain>),
-    /// The number that a command printed last; none where it printed none or failed.
-    Number(Option<f64>),
-    /// How a command ended, and the end of what it printed.
+    /// The number that a command printed last.
+    Number(f64),
+    /// Why a command gave no number.
+    NoNumber(String),
+    /// How a command ended, and the end of what it printed where it failed.
     Ended {
         ended: Ended,
         says: String,
@@ -325,18 +330,38 @@ fn run_command(request: &CommandRequest) -> io::Result<ChildLine> {
     if runner.was_stopped() {
         return Ok(ChildLine::Failed("it was stopped".to_owned()));
     }
+    let (ended, output) = (tried.report.ended, runner.output());
+    let has_failed = ended != Ended::Exit(0);
     if !request.wants_number {
-        let says = text::one_line(text::tail(tried.report.excerpt.trim(), SAID_BYTES_MAX), SAID_BYTES_MAX);
-        return Ok(ChildLine::Ended { ended: tried.report.ended, says });
+        // The last line of its errors, or else the end of all that it printed.
+        let line = last_line(&output, "stderr");
+        let printed = || text::one_line(text::tail(tried.report.excerpt.trim(), SAID_BYTES_MAX), SAID_BYTES_MAX);
+        let says = if !has_failed {
+            String::new()
+        } else if line.is_empty() {
+            printed()
+        } else {
+            line
+        };
+        return Ok(ChildLine::Ended { ended, says });
     }
-    let ended_well = tried.report.ended == Ended::Exit(0);
-    Ok(ChildLine::Number(last_number(&runner.output()).filter(|_| ended_well)))
+    if has_failed {
+        let says = last_line(&output, "stderr");
+        let says = if says.is_empty() { says } else { format!(": {says}") };
+        return Ok(ChildLine::NoNumber(format!("the command of the metric failed ({}){says}", ended.brief())));
+    }
+    let last = last_line(&output, "stdout");
+    Ok(match last.parse().ok().filter(|number: &f64| number.is_finite()) {
+        Some(number) => ChildLine::Number(number),
+        None if last.is_empty() => ChildLine::NoNumber("the command of the metric printed nothing".to_owned()),
+        None => ChildLine::NoNumber(format!("the last line of the metric is not a number: {last}")),
+    })
 }
 
-/// The number that a command prints in its last line that is not empty.
-fn last_number(output: &Path) -> Option<f64> {
-    let text = tail_of(&output.join("stdout"), NUMBER_BYTES_MAX);
+/// The last line that is not empty of what a command printed.
+fn last_line(output: &Path, stream: &str) -> String {
+    let text = tail_of(&output.join(stream), NUMBER_BYTES_MAX);
     let text = String::from_utf8_lossy(&text);
-    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-    last.parse().ok().filter(|number: &f64| number.is_finite())
+    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    loop_core::text::one_line(&loop_core::text::clean(last.as_bytes()), LAST_LINE_LETTERS_MAX)
 }

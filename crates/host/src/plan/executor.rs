@@ -23,11 +23,11 @@ use sha2::{Digest, Sha256};
 use super::answers::{answers, fill_answers};
 use super::child::{ChildLine, ChildWork, CommandRequest, GatesOfNode, GatesRequest};
 use super::child_process::ChildProcess;
-use super::folder::PlanProcesses;
+use super::folder::{PlanProcesses, temp_folder};
 use super::open_child::{OpenChild, OpenRun, OpenWork};
 use super::ports::PortRange;
 use super::resolve::{self, GatesOf};
-use super::result::{known_cost, result_of};
+use super::result::{counted_micros, dollars, known_cost, result_of};
 use super::trees::PlanTrees;
 use super::worker::{MarkJob, PlanWorker, TreeJob};
 use crate::checkpoint::CheckpointContext;
@@ -148,8 +148,17 @@ impl PlanExecutor {
         Self { processes, ..self }
     }
 
-    fn owners(&self) -> Vec<String> {
-        self.owners.iter().cloned().collect()
+    /// Whose checkpoints are looked at; first the run whose result is wanted, as another one may have the same tree.
+    fn owners_for(&self, order: &PlanOrder, state: &PlanState) -> Vec<String> {
+        let node = match order {
+            PlanOrder::Merge { node, .. } | PlanOrder::Measure { node, .. } => Some(node),
+            PlanOrder::Apply { .. } => state.chosen.as_ref().map(|chosen| &chosen.node),
+            _ => None,
+        };
+        let run = node.and_then(|node| state.node(node)?.run.as_ref()).map(ToString::to_string);
+        let run = run.filter(|run| self.owners.contains(run));
+        let others = self.owners.iter().filter(|owner| Some(*owner) != run.as_ref()).cloned();
+        run.iter().cloned().chain(others).collect()
     }
 
     fn copy_path(&self, copy: &str) -> PathBuf {
@@ -314,7 +323,8 @@ impl PlanExecutor {
         let id = run.spec.as_ref()?.id.to_string();
         let begun = run.checkpoints.initial_tree().filter(|begun| *begun != copied)?;
         let compared = PlanTrees::open(&self.context).and_then(|trees| {
-            let (from, to) = (trees.find(&self.owners(), copied)?, trees.find(&[id], begun)?);
+            let owners: Vec<String> = self.owners.iter().cloned().collect();
+            let (from, to) = (trees.find(&owners, copied)?, trees.find(&[id], begun)?);
             trees.changed_between(&from, &to, &self.context.workspace)
         });
         match compared {
@@ -401,7 +411,10 @@ impl PlanExecutor {
         let failed_run = failed.as_ref().and_then(|node| state.node(node)).and_then(|node| node.run.as_ref());
         let failed_run = failed_run.unwrap_or(&self.plan.id).to_string();
         let variables = failed.iter().map(|node| ("LOOP_FAILED".to_owned(), node.to_string()));
-        let variables = variables.chain([(FAILED_LOOP_VARIABLE.to_owned(), failed_run)]).collect();
+        let failed_loop = (*when == HookWhen::Failure).then(|| (FAILED_LOOP_VARIABLE.to_owned(), failed_run));
+        // A hook may call loop: it finds the loops where this process has them.
+        let home = std::env::var("LOOP_HOME").ok().map(|home| ("LOOP_HOME".to_owned(), home));
+        let variables = variables.chain(failed_loop).chain(home).collect();
         let command = CommandRequest {
             mark: self.mark(id),
             folder: path_of(&spec.workspace.path),
@@ -470,7 +483,7 @@ impl PlanExecutor {
             PlanOrder::RollBack { to, undo } => TreeJob::RollBack { to: to.clone(), undo: undo.clone() },
             PlanOrder::Drop { node, attempt } => TreeJob::Drop { copy: copy_name(node, *attempt) },
         };
-        self.worker.begin(id, job, self.owners());
+        self.worker.begin(id, job, self.owners_for(order, state));
         Ok(None)
     }
 
@@ -554,7 +567,7 @@ impl PlanExecutor {
                 let best = run.best.map_or(rank, |best| best.max(rank));
                 run.best = Some(best);
                 let start = run.first.unwrap_or_default();
-                let cost_micros = state.cost_micros(state.settings.shown());
+                let cost_micros = counted_micros(state);
                 self.ready.push(PlanEvent::Noticed(PlanNotice::Progress {
                     order: child.id,
                     iterations: done,
@@ -565,11 +578,6 @@ impl PlanExecutor {
             }
         }
     }
-}
-
-/// The folder for temporary files of a copy: beside its tree, removed with it.
-fn temp_folder(tree: &Path) -> PathBuf {
-    tree.parent().unwrap_or(tree).join("tmp")
 }
 
 impl PlanExecutor {
@@ -784,9 +792,4 @@ fn copy_name(node: &NodeId, attempt: u32) -> String {
 /// What marks the processes of an order of a plan.
 pub(super) fn order_mark(plan: &RunId, order: OrderId) -> String {
     format!("{plan}o{}", order.0)
-}
-
-/// Millionths of a dollar as `max_cost` reads them.
-fn dollars(micros: u64) -> String {
-    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }

@@ -1,7 +1,7 @@
 //! Where plans are, which runs belong to one, and whose copies are removed.
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loop_core::agent::Agent;
 use loop_core::ids::RunId;
@@ -136,4 +136,9 @@ pub fn sweep_copies(home: &Home) {
     let spared: BTreeSet<String> = owners.into_iter().filter(resumable).collect();
     // What stays is tried again by the next command.
     sweep_some(&folder, &|owner| !spared.contains(owner)).ok();
+}
+
+/// The folder for temporary files of a copy: beside its tree, removed with it.
+pub(super) fn temp_folder(tree: &Path) -> PathBuf {
+    tree.parent().unwrap_or(tree).join("tmp")
 }

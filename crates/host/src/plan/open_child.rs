@@ -71,9 +71,9 @@ impl OpenChild {
     /// What a child that was not a run came to.
     pub(super) fn said(&self) -> PlanAnswer {
         let why = match self.process.line() {
-            Some(ChildLine::Number(number)) => {
+            Some(line @ (ChildLine::Number(_) | ChildLine::NoNumber(_))) => {
                 if let OpenWork::Metric(measured) = &self.work {
-                    return PlanAnswer::Measured(MeasureReport { metric_micros: number.and_then(micros), ..*measured });
+                    return PlanAnswer::Measured(metric(line, measured));
                 }
                 "a bug of loop: a number was not asked for".to_owned()
             }
@@ -81,7 +81,7 @@ impl OpenChild {
                 return match &self.work {
                     OpenWork::Setup(report, since) => set_up(report, ended, says, since.elapsed()),
                     OpenWork::Run(_) | OpenWork::Metric(_) | OpenWork::Gates(_) | OpenWork::Hook => {
-                        PlanAnswer::HookEnded { ended: ended.clone() }
+                        PlanAnswer::HookEnded { ended: ended.clone(), says: says.clone() }
                     }
                 };
             }
@@ -106,6 +106,19 @@ fn set_up(report: &CopyReport, ended: &Ended, says: &str, took: Duration) -> Pla
     }
     let why = format!("the setup command failed in the copy ({}): {says}", ended.brief());
     PlanAnswer::Failed { why: text::one_line(&why, 1000) }
+}
+
+/// What was measured, with what the command of the metric said.
+fn metric(line: &ChildLine, measured: &MeasureReport) -> MeasureReport {
+    let (metric_micros, metric_trouble) = match line {
+        ChildLine::Number(number) => match micros(*number) {
+            Some(micros) => (Some(micros), None),
+            None => (None, Some(format!("the number of the metric is too large: {number}"))),
+        },
+        ChildLine::NoNumber(why) => (None, Some(why.clone())),
+        _ => (None, None),
+    };
+    MeasureReport { metric_micros, metric_trouble, ..measured.clone() }
 }
 
 /// A number in millionths, as a fact has it.

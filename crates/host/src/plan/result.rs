@@ -26,7 +26,8 @@ pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
         reason: over.reason.clone(),
         exit_code: standing.exit_code,
         iterations: if done { state.iteration } else { state.iterations_done() },
-        cost_micros: cost_of(state),
+        cost_micros: counted_micros(state),
+        cost_unknown: state.budget.spent().cost_untold > 0,
         elapsed_ms: state.active_ms(state.now),
         checkpoint: name,
         // The store has the tree of a state that is not the newest.
@@ -44,8 +45,9 @@ pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
     })
 }
 
-/// What a run has cost. Without a limit nothing is reserved, and a call that reports no cost is not counted at its worst.
-fn cost_of(state: &RunState) -> u64 {
+/// What a run has cost as it is counted. Without a limit nothing is reserved, and a call that reports no cost is not
+/// counted at its worst.
+pub(super) fn counted_micros(state: &RunState) -> u64 {
     let settings = state.settings.shown();
     match settings.caps.cost_micros {
         Some(_) => state.cost_micros(settings),
@@ -57,7 +59,7 @@ fn cost_of(state: &RunState) -> u64 {
 pub(super) fn known_cost(state: &RunState) -> Option<u64> {
     let at_work = state.orders.iter().any(|(_, open)| matches!(open.order, Order::RunAgent { .. }));
     let limited = state.settings.shown().caps.cost_micros.is_some();
-    (!(at_work && limited)).then(|| cost_of(state))
+    (!(at_work && limited)).then(|| counted_micros(state))
 }
 
 /// In how many ways the tests are weaker than at the start.
@@ -80,4 +82,9 @@ fn strength(report: &StrengthReport) -> ResultStrength {
         noticed: count(noticed).saturating_add(report.hunks_noticed),
         tried: count(probes.iter().filter(tried).count()).saturating_add(report.hunks_tried),
     }
+}
+
+/// Millionths of a dollar as `max_cost` reads them.
+pub(super) fn dollars(micros: u64) -> String {
+    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }

@@ -382,8 +382,10 @@ impl TreeState {
         owners: &[String],
     ) -> Result<PlanAnswer, CheckpointError> {
         let known = self.trees()?;
-        let [base, ours, theirs] = trees.map(|tree| known.find(owners, tree));
-        let (base, ours, theirs) = (base?, ours?, theirs?);
+        let own = std::slice::from_ref(&self.context.run);
+        let find_own = |tree| known.find(own, tree).or_else(|_| known.find(owners, tree));
+        let [base, ours, theirs] = trees;
+        let (base, ours, theirs) = (find_own(base)?, find_own(ours)?, known.find(owners, theirs)?);
         let full = format!("{}/{name}", self.context.run);
         let mut store = Store::open(&self.context.store)?;
         let request = MergeRequest { base: base.id, ours: ours.id, theirs: theirs.id, name: &full };

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use loop_host::checkpoint::{
-    Depth, FileContent, Id, RestorePlan, RuleTexts, Rules, Store, TakeOutcome, open_folder, restore,
+    Depth, FileContent, Id, RestorePlan, RuleTexts, Rules, ScanCache, Store, TakeOutcome, open_folder, restore,
 };
 
-use crate::checkpoint_trees::{Scene, saved};
+use crate::checkpoint_trees::{Scene, ask, saved};
 
 fn plain() -> Rules {
     Rules::new(true, &[], false)
@@ -428,4 +428,47 @@ fn what_a_killed_process_left_half_written_goes_when_the_store_is_opened_next() 
     let opened = Store::open(&store).unwrap();
     assert!(left.iter().all(|path| !path.exists()));
     assert!(store.join("pictures/run").exists() && opened.named("run/1").is_ok());
+}
+
+#[test]
+fn a_checkpoint_is_whole_whatever_was_removed_since_the_one_before_it() {
+    type Meanwhile = fn(&mut Scene);
+    let meanwhile: [(&str, Meanwhile); 5] = [
+        ("nothing", |_| {}),
+        ("the packs are listed", |scene| scene.store.refresh().unwrap()),
+        ("what can be removed is counted", |scene| drop(scene.store.collect(&[], true).unwrap())),
+        ("packs are joined", |scene| {
+            let mut other = Store::open(&scene.scratch.path().join("store")).unwrap();
+            let mut cache = ScanCache::empty("other");
+            let workspace = open_folder(&scene.path("src")).unwrap();
+            for number in 0..140 {
+                scene.write("src/other", &number.to_string());
+                let name = format!("other/{number}");
+                saved(other.save(&workspace, &mut cache, &ask(&name, &scene.rules)).unwrap());
+                scene.store.refresh().unwrap();
+            }
+            fs::remove_file(scene.path("src/other")).unwrap();
+            scene.store.join_small().unwrap();
+        }),
+        ("the store is opened again", |scene| {
+            scene.store = Store::open(&scene.scratch.path().join("store")).unwrap();
+        }),
+    ];
+    for (what, meanwhile) in meanwhile {
+        let mut scene = Scene::new(plain());
+        scene.write("a", "a");
+        scene.write("src/deep/b", "b");
+        let (first, _) = scene.save("run/1");
+        // Another process removes it: it is old, or nobody needs it any more.
+        let mut other = Store::open(&scene.scratch.path().join("store")).unwrap();
+        other.collect(&["run/1".to_owned()], false).unwrap();
+        meanwhile(&mut scene);
+        let (second, _) = scene.save("run/2");
+        let whole = Store::open(&scene.scratch.path().join("store")).unwrap();
+        assert_eq!(whole.load(second).unwrap().names.len(), 4, "{what}");
+        assert!(whole.load(first).is_err(), "{what}: it was removed");
+        scene.write("a", "changed");
+        scene.go_back(second);
+        assert_eq!((scene.read("a"), scene.read("src/deep/b")), ("a".to_owned(), "b".to_owned()), "{what}");
+    }
 }

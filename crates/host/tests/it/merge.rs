@@ -394,3 +394,24 @@ fn a_merge_without_a_workspace_is_a_checkpoint_like_any_other() {
     assert_eq!(scene.plan().roll_back(&to).unwrap().tree, Some(merged.tree));
     assert_eq!(scene.read("a"), TEN.replace("2\n", "two\n").replace("9\n", "nine\n"));
 }
+
+#[test]
+fn a_result_is_applied_although_a_tidy_removed_a_checkpoint_without_a_name() {
+    let scene = MergeScene::with(&[("a", "a\n"), ("b", "b\n"), ("src/c", "c\n")]);
+    scene.agent("made", "by a branch\n");
+    scene.branch().take("iter-1", Some("initial")).unwrap();
+    let mut plan = scene.plan();
+    scene.user("a", "by a person\n");
+    scene.user("src/new", "by a person\n");
+    // As a later copy is made, the workspace is looked at; that checkpoint has no name any more.
+    plan.take("seen", None).unwrap();
+    scene.store().remove("plan/seen").unwrap();
+    assert!(scene.store().collect(&[], false).unwrap().objects > 0);
+    let ApplyOutcome::Applied(report) = apply(&mut plan, &REQUEST).unwrap() else { panic!("a conflict") };
+    assert_eq!((scene.read("a"), scene.read("made")), ("by a person\n".to_owned(), "by a branch\n".to_owned()));
+    scene.assert_whole();
+    let to = RollbackRequest { to: &report.before, undo: "undo", git: false, paths: &[] };
+    plan.roll_back(&to).unwrap();
+    assert!(!scene.work().join("made").exists());
+    assert_eq!(scene.read("src/new"), "by a person\n");
+}

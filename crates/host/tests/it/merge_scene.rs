@@ -84,6 +84,13 @@ impl MergeScene {
         Store::open(&self.root.join("state/checkpoints/store")).unwrap()
     }
 
+    /// Every object that a checkpoint needs is there: git says so.
+    pub(crate) fn assert_whole(&self) {
+        let store = self.root.join("state/checkpoints/store");
+        let checked = Command::new("git").arg("--git-dir").arg(store).args(["fsck", "--full"]).output().unwrap();
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    }
+
     pub(crate) fn user(&self, name: &str, text: &str) {
         put(&self.work().join(name), text);
     }

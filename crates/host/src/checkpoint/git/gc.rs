@@ -156,7 +156,11 @@ impl Store {
         let all = self.packs.iter().filter(small).flat_map(Pack::ids).collect();
         self.rewrite_pack(&going, &all)?;
         remove_packs(&going)?;
-        self.refresh().map(drop)
+        // Nothing is gone: all of it is in the new pack, and nobody else removes anything meanwhile.
+        let packs_state = self.packs_state;
+        self.refresh()?;
+        self.packs_state = packs_state;
+        Ok(())
     }
 
     /// Everything that a checkpoint holds. The one before it is another checkpoint, which has a name of its own.

@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -24,12 +25,22 @@ pub(in crate::checkpoint) const SCOPE: &[u8] = b"scope";
 /// The part with small ignored files: a tree with `files` and `manifest`.
 pub(in crate::checkpoint) const IGNORED: &[u8] = b"ignored";
 
+/// The next number of [`Store::packs_state`].
+static NEXT_PACKS_STATE: AtomicU64 = AtomicU64::new(1);
+
+fn next_packs_state() -> u64 {
+    NEXT_PACKS_STATE.fetch_add(1, Ordering::Relaxed)
+}
+
 /// The store of a workspace.
 #[derive(Debug)]
 pub struct Store {
     pub(in crate::checkpoint) folder: PathBuf,
     /// The greatest first: most objects are in the first checkpoint.
     pub(in crate::checkpoint) packs: Vec<Pack>,
+    /// Another number as soon as objects may be gone, and for every store that is opened. A scan cache that was filled
+    /// under another number does not know what is in the store.
+    pub(in crate::checkpoint) packs_state: u64,
 }
 
 /// The parts of a checkpoint.
@@ -100,7 +111,7 @@ impl Store {
                 crate::fs::sync_folder(&folder.join(name))?;
             }
         }
-        let mut store = Self { folder: folder.to_owned(), packs: Vec::new() };
+        let mut store = Self { folder: folder.to_owned(), packs: Vec::new(), packs_state: next_packs_state() };
         store.repair()?;
         store.refresh()?;
         Ok(store)
@@ -131,11 +142,11 @@ impl Store {
         OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
     }
 
-    /// Finds packs of other processes; returns whether a known one is gone.
+    /// Finds packs of other processes, and those that are gone.
     ///
     /// # Errors
     /// When the packs cannot be listed.
-    pub fn refresh(&mut self) -> io::Result<bool> {
+    pub fn refresh(&mut self) -> io::Result<()> {
         let mut there: HashSet<PathBuf> = HashSet::new();
         for entry in fs::read_dir(self.pack_folder())? {
             let path = entry?.path();
@@ -145,7 +156,10 @@ impl Store {
         }
         let before = self.packs.len();
         self.packs.retain(|pack| there.remove(pack.path()));
-        let is_gone = self.packs.len() < before;
+        if self.packs.len() < before {
+            // Whoever takes the next checkpoint must know it, whoever saw it first.
+            self.packs_state = next_packs_state();
+        }
         for path in there {
             match Pack::open(&path) {
                 Ok(pack) => self.packs.push(pack),
@@ -155,7 +169,7 @@ impl Store {
             }
         }
         self.sort();
-        Ok(is_gone)
+        Ok(())
     }
 
     pub(in crate::checkpoint) fn sort(&mut self) {

@@ -377,6 +377,8 @@ pub struct ScanCache {
     pub(in crate::checkpoint) leftovers: Vec<Vec<u8>>,
     /// Whether what is marked as stored includes the contents of files.
     pub(in crate::checkpoint) with_contents: bool,
+    /// What is marked as stored was in the store at this state of its packs.
+    pub(in crate::checkpoint) packs_state: u64,
     /// Names read since it was last written down.
     pub(in crate::checkpoint) unwritten: u64,
     /// Hints are not enough: the last scan failed.
@@ -407,6 +409,7 @@ impl ScanCache {
             doubts: Vec::new(),
             leftovers: Vec::new(),
             with_contents: true,
+            packs_state: 0,
             unwritten: 0,
             in_doubt: true,
             keeps_ignored: false,
