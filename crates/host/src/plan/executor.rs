@@ -140,7 +140,14 @@ impl PlanExecutor {
         let node = match order {
             PlanOrder::Merge { node, .. } | PlanOrder::Measure { node, .. } => Some(node),
             PlanOrder::Apply { .. } => state.chosen.as_ref().map(|chosen| &chosen.node),
-            _ => None,
+            PlanOrder::Record { .. }
+            | PlanOrder::Copy { .. }
+            | PlanOrder::Run { .. }
+            | PlanOrder::Tell { .. }
+            | PlanOrder::Gates { .. }
+            | PlanOrder::Hook { .. }
+            | PlanOrder::Ask(_)
+            | PlanOrder::Drop { .. } => None,
         };
         let run = node.and_then(|node| state.node(node)?.run.as_ref()).map(ToString::to_string);
         let run = run.filter(|run| self.owners.contains(run));
@@ -468,7 +475,11 @@ fn metric(line: &ChildLine, measured: &MeasureReport) -> MeasureReport {
             None => (None, Some(format!("the number of the metric is too large: {number}"))),
         },
         ChildLine::NoNumber(why) => (None, Some(why.clone())),
-        _ => (None, None),
+        ChildLine::Run(_)
+        | ChildLine::Refused(_)
+        | ChildLine::Gates(_)
+        | ChildLine::Ended(..)
+        | ChildLine::Failed(_) => (None, None),
     };
     MeasureReport { metric_micros, metric_trouble, ..measured.clone() }
 }
