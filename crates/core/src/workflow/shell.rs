@@ -179,7 +179,7 @@ struct Words {
     has_program: bool,
     /// Whether a word such as `sudo` stands before the program.
     is_prefixed: bool,
-    /// The program is a value: nobody knows what it does with its arguments.
+    /// The program is a value: what it does with its arguments is not known.
     is_unknown: bool,
     /// The word names a file of a redirection.
     is_redirected: bool,
@@ -474,12 +474,7 @@ impl Reader<'_> {
             // `2>&1`, `&>` and `>|` belong to a redirection.
             '&' | '|' if self.before().is_some_and(|before| "<>".contains(before)) => self.redirect(),
             '&' if self.letter(1) == Some('>') => self.redirect(),
-            '\n' | ';' | '&' | '|' => {
-                self.take(1);
-                self.end_command();
-                // Also before `||`: to refuse too much is no harm.
-                self.piped = self.piped.or(self.value.filter(|_| letter == '|'));
-            }
+            '\n' | ';' | '&' | '|' => self.end_simple_command(letter),
             '(' if self.before().is_some_and(|before| "<>".contains(before)) => {
                 if self.runs_files() {
                     self.lose("in a file that is run as code");
@@ -511,6 +506,14 @@ impl Reader<'_> {
                 self.add_to_word(letter);
             }
         }
+    }
+
+    /// A sign that ends a simple command.
+    fn end_simple_command(&mut self, letter: char) {
+        self.take(1);
+        self.end_command();
+        // Also before `||`: to refuse too much does no harm.
+        self.piped = self.piped.or(self.value.filter(|_| letter == '|'));
     }
 
     /// A sign that ends a word.

@@ -454,6 +454,15 @@ fn a_variable_that_cannot_be_quoted_for_certain_is_refused() {
         "echo $'{{x}}'",
         "a[{{x}}]=1",
         "eval true 2>&1 {{x}}",
+    ] {
+        let refused = filled(template, "v").expect_err(template);
+        assert!(refused.starts_with("a variable cannot be quoted "), "{template}: {refused}");
+    }
+}
+
+#[test]
+fn a_variable_that_another_program_would_run_as_code_is_refused() {
+    for template in [
         // What is piped into an interpreter is code.
         "echo {{x}} | sh",
         "echo {{x}} | cat | sudo -u root bash -s a > log 2>&1",

@@ -153,7 +153,15 @@ impl PlanExecutor {
         let node = match order {
             PlanOrder::Merge { node, .. } | PlanOrder::Measure { node, .. } => Some(node),
             PlanOrder::Apply { .. } => state.chosen.as_ref().map(|chosen| &chosen.node),
-            _ => None,
+            PlanOrder::Record { .. }
+            | PlanOrder::Copy { .. }
+            | PlanOrder::Run { .. }
+            | PlanOrder::Tell { .. }
+            | PlanOrder::Gates { .. }
+            | PlanOrder::Hook { .. }
+            | PlanOrder::Ask(_)
+            | PlanOrder::RollBack { .. }
+            | PlanOrder::Drop { .. } => None,
         };
         let run = node.and_then(|node| state.node(node)?.run.as_ref()).map(ToString::to_string);
         let run = run.filter(|run| self.owners.contains(run));

@@ -116,7 +116,11 @@ fn metric(line: &ChildLine, measured: &MeasureReport) -> MeasureReport {
             None => (None, Some(format!("the number of the metric is too large: {number}"))),
         },
         ChildLine::NoNumber(why) => (None, Some(why.clone())),
-        _ => (None, None),
+        ChildLine::Run(_)
+        | ChildLine::Refused(_)
+        | ChildLine::Gates(_)
+        | ChildLine::Ended { .. }
+        | ChildLine::Failed(_) => (None, None),
     };
     MeasureReport { metric_micros, metric_trouble, ..measured.clone() }
 }
