@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use super::answers::{answers, fill_answers};
 use super::child::{ChildLine, ChildWork, CommandRequest, GatesOfNode, GatesRequest};
 use super::child_process::ChildProcess;
-use super::folder::{PlanProcesses, temp_folder};
+use super::folder::{PlanProcesses, copy_name, temp_folder};
 use super::open_child::{OpenChild, OpenRun, OpenWork};
 use super::ports::PortRange;
 use super::resolve::{self, GatesOf};
@@ -790,11 +790,6 @@ fn answered(order: OrderId, answer: PlanAnswer) -> PlanEvent {
 
 fn failed(order: OrderId, why: &str) -> PlanEvent {
     answered(order, PlanAnswer::Failed { why: text::one_line(why, 1000) })
-}
-
-/// The name of the copy of an attempt at a node.
-fn copy_name(node: &NodeId, attempt: u32) -> String {
-    format!("{node}-{attempt}")
 }
 
 /// What marks the processes of an order of a plan.

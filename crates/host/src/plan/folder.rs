@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::Agent;
 use loop_core::ids::RunId;
-use loop_core::plan::{NodeSpec, Plan, PlanEvent, PlanSpec, PlanState};
+use loop_core::plan::{NodeId, NodeSpec, Plan, PlanEvent, PlanSpec, PlanState};
 use loop_core::run::{PlanRef, WorkspaceRef};
 use loop_core::settings::Values;
 
@@ -141,4 +141,9 @@ pub fn sweep_copies(home: &Home) {
 /// The folder for temporary files of a copy: beside its tree, removed with it.
 pub(super) fn temp_folder(tree: &Path) -> PathBuf {
     tree.parent().unwrap_or(tree).join("tmp")
+}
+
+/// The name of the copy of an attempt at a node.
+pub(super) fn copy_name(node: &NodeId, attempt: u32) -> String {
+    format!("{node}-{attempt}")
 }
