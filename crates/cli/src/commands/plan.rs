@@ -48,6 +48,8 @@ pub(crate) fn status_text(context: &Context, folder: &RunFolder) -> Result<Strin
         text.push_str(&format!("status      {status} for {spent}\n\n{}", table(&state)));
         if folder.holder().is_none() {
             text.push_str(&format!("\nits process is gone; next: loop resume {}\n", folder.id));
+        } else if state.is_paused() {
+            text.push_str(&format!("\nnext: loop resume {}\n", folder.id));
         }
     }
     text.push_str(&rolled_back(&state));

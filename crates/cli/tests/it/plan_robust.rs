@@ -272,6 +272,8 @@ fn after_a_pause_was_taken_every_loop_holds_also_one_that_was_just_starting() {
             let loops = listed["loops"].as_array().cloned().unwrap_or_default();
             loops.len() == ordered && loops.iter().all(|row| row["status"] == "paused")
         });
+        let shown = user.run(&["status", &id]).expect_code(0);
+        assert!(shown.out().contains(&format!("next: loop resume {id}")), "{}", shown.text());
         let before: Vec<usize> = (1..=4).map(|branch| lines(&user, &format!("signs/log-{branch}")).len()).collect();
         drop(user.run(&["resume", &id]).expect_code(0));
         wait_until("all loops continue", || {
