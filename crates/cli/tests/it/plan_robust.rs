@@ -67,8 +67,8 @@ fn branch_processes(parent: u32) -> Vec<u32> {
 
 fn kill(pids: &[u32]) {
     let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-    let sent = Command::new("kill").arg("-KILL").args(&pids).status().unwrap();
-    assert!(sent.success(), "kill {pids:?}");
+    // One that has ended meanwhile cannot be killed: what follows shows whether the others were.
+    drop(Command::new("kill").arg("-KILL").args(&pids).output().unwrap());
 }
 
 fn lines(user: &TestEnv, path: &str) -> Vec<String> {
@@ -120,7 +120,7 @@ fn a_branch_that_is_killed_again_and_again_is_given_up_and_a_resume_continues_it
     assert_eq!(user.read("work/answer"), "good\n", "{}", resumed.text());
 }
 
-/// A `claude` that tells what each call cost: a quarter of a dollar.
+/// A `claude` that tells what each call cost: a quarter of a dollar, or what it may cost at most.
 fn paid(script: &str) -> TestEnv {
     let user = user_with_signs().with("ANTHROPIC_API_KEY", "sk-very-secret-key");
     // An agent that is known gets no variable of ours.
@@ -131,11 +131,14 @@ fn paid(script: &str) -> TestEnv {
             r#"[ "$1" = --version ] && {{ echo '2.1.197 (Claude Code)'; exit 0; }}
 cat > /dev/null
 SIGNS='{}'
+cost=0.25; before=
+for word; do [ "$before" = --max-budget-usd ] && cost=$(awk "BEGIN {{ print ($word < 0.25) ? $word : 0.25 }}"); before=$word; done
+echo "$cost" >> "$SIGNS/costs"
 echo '{{"type":"system","subtype":"init","session_id":"5e551017-0000-4000-8000-000000000001","model":"m"}}'
 echo call >> "$SIGNS/calls"
 {script}
 echo '{{"type":"assistant","message":{{"id":"m1","role":"assistant","content":[{{"type":"text","text":"fine"}}]}},"session_id":"5e551017-0000-4000-8000-000000000001"}}'
-echo '{{"type":"result","subtype":"success","is_error":false,"result":"fine","num_turns":1,"total_cost_usd":0.25,"usage":{{"input_tokens":10,"output_tokens":5}},"session_id":"5e551017-0000-4000-8000-000000000001"}}'
+echo '{{"type":"result","subtype":"success","is_error":false,"result":"fine","num_turns":1,"total_cost_usd":'$cost',"usage":{{"input_tokens":10,"output_tokens":5}},"session_id":"5e551017-0000-4000-8000-000000000001"}}'
 exit 0"#,
             signs.display()
         ),
@@ -173,9 +176,10 @@ fn the_budget_of_the_whole_is_never_overshot() {
     let words = paid_words("test -s answer", &["3", "--max-cost", "1.30", "--worst-cost", "0.25", "-n", "9"]);
     let ran = user.run(&words).expect_code(1);
     let calls = lines(&user, "signs/calls").len();
-    assert!((3..=5).contains(&calls), "{calls} calls of $0.25 with $1.30: {}", ran.text());
+    assert!((3..=6).contains(&calls), "{calls} calls with $1.30: {}", ran.text());
     let spent = status(&user, &plan(&user))["cost_micros"].as_u64().unwrap();
-    assert_eq!(spent, u64::try_from(calls).unwrap() * 250_000, "{}", ran.text());
+    let costs = lines(&user, "signs/costs");
+    assert!(costs.len() == calls && costs.contains(&"0.25".to_owned()), "{costs:?}");
     assert!(spent <= 1_300_000, "{spent}");
 }
 
@@ -207,9 +211,9 @@ fn what_an_open_plan_needs_is_not_removed() {
     assert!(refused.err().contains(&format!("loop cancel {id}")), "{}", refused.text());
     let pruned = user.run(&["prune", "--older-than", "0s", "--all"]).expect_code(0);
     assert!(pruned.err().contains(&format!("{} stays: plan {id} needs it", runs[0])), "{}", pruned.text());
-    let settings = "checkpoint_retention = \"0s\"\ncheckpoint_retention_main = \"0s\"\n";
-    fs::create_dir_all(user.config()).unwrap();
-    fs::write(user.config().join("config.toml"), settings).unwrap();
+    for key in ["checkpoint_retention", "checkpoint_retention_main"] {
+        drop(user.run(&["config", "set", key, "1ms"]).expect_code(0));
+    }
     drop(user.run(&["checkpoint", "gc"]).expect_code(0));
     assert_eq!(user.ids(), runs);
     let picked = user.run(&["pick", &id, "2"]).expect_code(0);
@@ -405,6 +409,8 @@ fn judge_killed(at: u32) -> Result<String, String> {
     if user.ids().len() != 2 || !logs.iter().all(once) || logs.iter().any(|log| log.len() > 2) {
         return fail(format!("{:?} {logs:?}", user.ids()));
     }
+    // What a killed plan could not remove goes with the next command.
+    drop(user.run(&["list"]).expect_code(0));
     if mounted(&user) != Vec::<PathBuf>::new()
         || fs::read_dir(user.state().join("plan-copies")).map_or(0, Iterator::count) > 0
     {
