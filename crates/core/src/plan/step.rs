@@ -84,9 +84,11 @@ struct PlanTurn<'a> {
 
 impl PlanTurn<'_> {
     fn take(&mut self, at: At, event: PlanEvent) {
-        // Only where the journal was cut between an event and its decision.
+        // Only where the journal was cut between an event and its decision. Orders of before a reopening are dropped first:
+        // what is carried over has none.
         let reopens = matches!(event, PlanEvent::Reopened { .. });
-        if !reopens {
+        let drops_first = self.after.carry_due && !self.after.orders.is_empty();
+        if !reopens && !drops_first {
             self.settle();
         }
         self.happened(at, event);
