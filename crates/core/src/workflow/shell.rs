@@ -568,15 +568,21 @@ impl Reader<'_> {
             Some(Place::Bare(_)) if in_subscript => return Err("behind [ in the same word".to_owned()),
             Some(Place::Bare(_)) => match filling {
                 Filling::Value(value) => format!("'{}'", value.replace('\'', "'\\''")),
-                late => format!("\"${{{}}}\"", late.variable()),
+                late @ (Filling::FailedLoop | Filling::Answer(_) | Filling::Unset(_)) => {
+                    format!("\"${{{}}}\"", late.variable())
+                }
             },
             Some(Place::Double) => match filling {
                 Filling::Value(value) => value.chars().fold(String::new(), escape_in_double),
-                late => format!("${{{}}}", late.variable()),
+                late @ (Filling::FailedLoop | Filling::Answer(_) | Filling::Unset(_)) => {
+                    format!("${{{}}}", late.variable())
+                }
             },
             Some(Place::Single) => match filling {
                 Filling::Value(value) => value.replace('\'', "'\\''"),
-                late => format!("'\"${{{}}}\"'", late.variable()),
+                late @ (Filling::FailedLoop | Filling::Answer(_) | Filling::Unset(_)) => {
+                    format!("'\"${{{}}}\"'", late.variable())
+                }
             },
         };
         match filling {

@@ -45,26 +45,23 @@ pub fn mark(store: &mut Store, request: &MergeRequest<'_>, signs: &Signs) -> io:
     Ok(Some(MarkedTree { tree: written.tree, paths }))
 }
 
-/// The name of a text in conflict, what it is, and its content with signs. None where it is not a text.
-fn marked(
-    store: &Store,
-    merged: &Assembled,
-    conflict: &Conflict,
-    signs: &Signs,
-) -> io::Result<Option<(Vec<u8>, StoredEntry, Vec<u8>)>> {
+/// The name of a text in conflict, what it is, and its content with signs.
+type MarkedText = (Vec<u8>, StoredEntry, Vec<u8>);
+
+/// A text in conflict with both versions between signs. None where it is not a text.
+fn marked(store: &Store, merged: &Assembled, conflict: &Conflict, signs: &Signs) -> io::Result<Option<MarkedText>> {
     let (ours, theirs) = (conflict.ours.as_ref(), conflict.theirs.as_ref());
     let base = merged.our_changes.get(&conflict.path).and_then(|(before, _)| before.as_ref());
     let base = base.filter(|_| conflict.kind == ConflictKind::BothChanged);
     let is_here = |side: Option<&ConflictSide>| side.is_none_or(|side| side.path == conflict.path);
-    let path = match conflict.kind {
-        ConflictKind::BothChanged => {
-            let moved = [ours, theirs].into_iter().flatten().find(|side| side.path != conflict.path);
-            moved.map_or_else(|| conflict.path.clone(), |side| side.path.clone())
-        }
-        ConflictKind::BothAdded | ConflictKind::ChangedAndDeleted if is_here(ours) && is_here(theirs) => {
-            conflict.path.clone()
-        }
-        _ => return Ok(None),
+    let has_versions = [ConflictKind::BothAdded, ConflictKind::ChangedAndDeleted].contains(&conflict.kind);
+    let path = if conflict.kind == ConflictKind::BothChanged {
+        let moved = [ours, theirs].into_iter().flatten().find(|side| side.path != conflict.path);
+        moved.map_or_else(|| conflict.path.clone(), |side| side.path.clone())
+    } else if has_versions && is_here(ours) && is_here(theirs) {
+        conflict.path.clone()
+    } else {
+        return Ok(None);
     };
     let mut texts = Vec::new();
     for what in [base.map(|base| &base.what), ours.map(|side| &side.entry.what), theirs.map(|side| &side.entry.what)] {

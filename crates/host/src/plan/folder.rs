@@ -82,10 +82,11 @@ pub(super) fn plan_processes(
     state: &PlanState,
     opening: &PlanEvent,
 ) -> std::io::Result<PlanProcesses> {
-    let launch = match opening {
-        // What the file says now holds from the first order on.
-        PlanEvent::Reopened { spec: Some(spec), .. } => launch_of(folder, spec.nodes.iter())?,
-        _ => first_launch(folder, state)?,
+    // What the file says now holds from the first order on.
+    let launch = if let PlanEvent::Reopened { spec: Some(spec), .. } = opening {
+        launch_of(folder, spec.nodes.iter())?
+    } else {
+        first_launch(folder, state)?
     };
     let env = launch.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
     Ok(PlanProcesses { env, hook_ms: launch.hook_ms })

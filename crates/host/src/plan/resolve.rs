@@ -65,10 +65,10 @@ pub(super) fn request(
     tree: &str,
 ) -> io::Result<LaunchRequest> {
     let stored: StoredConflict = serde_json::from_slice(&fs::read(file_of(folder, tree))?)?;
-    let goal = match &request.task {
-        TaskSource::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        _ => return Err(io::Error::other("a bug of loop: a node has its task as text")),
+    let TaskSource::Text(bytes) = &request.task else {
+        return Err(io::Error::other("a bug of loop: a node has its task as text"));
     };
+    let goal = String::from_utf8_lossy(bytes).into_owned();
     let mut request =
         LaunchRequest { task: TaskSource::Text(task(&goal, own, others, &stored).into_bytes()), ..request };
     let plan = request.plan.as_mut().ok_or_else(|| io::Error::other("the request of a node has no settings"))?;
