@@ -46,7 +46,8 @@ fn main() -> Fallible<()> {
             let begun = Instant::now();
             let name = format!("copy-{number}");
             if let Err(error) = own.make(&request, Some(method), &[&name]) {
-                println!("{}", serde_json::json!({"method": word(method), "impossible": error.to_string()}));
+                let line = serde_json::json!({"method": word(method), "impossible": error.to_string()});
+                writeln!(std::io::stdout(), "{line}")?;
                 break;
             }
             let (ours_ms, ours_bytes) = (ms(begun), used(&place)?.saturating_sub(before));
@@ -54,7 +55,7 @@ fn main() -> Fallible<()> {
             let begun = Instant::now();
             git(&work, &["worktree", "add", "--detach", "-q", &tree.to_string_lossy()])?;
             // Ours is safe on disk when it is there.
-            let _ = rustix::fs::syncfs(fs::File::open(&root)?);
+            rustix::fs::syncfs(fs::File::open(&root)?).ok();
             let git_ms = ms(begun);
             let git_bytes = used(&tree)?;
             let line = serde_json::json!({"method": word(method), "copy": number, "ours_ms": ours_ms,
@@ -106,7 +107,9 @@ fn recorded(store: &mut Store, work: &Path) -> Fallible<Checkpoint> {
         TakeRequest { name, parent: None, rules: &rules, hint, depth: Depth::Whole, unless: None, cancel: &NEVER };
     match store.save(&open_folder(work)?, &mut ScanCache::empty("bench"), &ask)? {
         TakeOutcome::Saved(id, _) => Ok(store.load(id)?),
-        _ => Err("no checkpoint was made".into()),
+        TakeOutcome::NotWritten(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled => {
+            Err("no checkpoint was made".into())
+        }
     }
 }
 

@@ -102,7 +102,7 @@ fn the_end_of_a_claimed_loop_has_all_that_the_specification_lists_on_the_screen_
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let ran = user.run(&[&words[..], &["--json"]].concat()).expect_code(0).out();
-    let end: Value = ran.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).last().unwrap();
+    let end: Value = ran.lines().next_back().map(|line| serde_json::from_str::<Value>(line).unwrap()).unwrap();
     assert_eq!((&end["event"], &end["iterations"]), (&"ended".into(), &2.into()), "{end}");
     assert_eq!((&end["tasks_claimed"], &end["files_claimed"]), (&4.into(), &6.into()), "{end}");
     assert_eq!((&end["rate_limit_hit"], &end["reason"]), (&false.into(), &"goal_complete".into()), "{end}");
