@@ -349,7 +349,13 @@ impl PlanStorm {
                 }
                 return;
             }
-            _ => return,
+            PlanEvent::Created(_)
+            | PlanEvent::Opened
+            | PlanEvent::Reopened { .. }
+            | PlanEvent::OpenedForRequest { .. }
+            | PlanEvent::Answered { .. }
+            | PlanEvent::Noticed(_)
+            | PlanEvent::DeadlinePassed => return,
         };
         if let PlanRequest::Answer { node, proceed: true, .. } = request {
             self.world.said.insert(node.to_string());
@@ -567,10 +573,10 @@ fn conflict_ignored(state: &PlanState, at: At, event: PlanEvent) -> Vec<PlanFact
 
 /// A planted error: a person's no counts as a yes.
 fn no_taken_for_yes(state: &PlanState, at: At, mut event: PlanEvent) -> Vec<PlanFact> {
-    match &mut event {
-        PlanEvent::Answered { answer: PlanAnswer::Said { proceed, .. }, .. }
-        | PlanEvent::Requested { request: PlanRequest::Answer { proceed, .. }, .. } => *proceed = true,
-        _ => {}
+    if let PlanEvent::Answered { answer: PlanAnswer::Said { proceed, .. }, .. }
+    | PlanEvent::Requested { request: PlanRequest::Answer { proceed, .. }, .. } = &mut event
+    {
+        *proceed = true;
     }
     honest(state, at, event)
 }
