@@ -1,10 +1,10 @@
 //! Whole loops of the built program with real agent programs, against a scripted model: they edit by their own tools,
 //! and everything that can go wrong with a provider does.
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use loop_testkit::agents::{RealAgent, with_real};
 use loop_testkit::model::{Fault, ModelServer, Script, Turn};
-use loop_testkit::{Ran, TestEnv};
+use loop_testkit::{Ran, TestEnv, wait_until};
 use serde_json::Value;
 
 use crate::user;
@@ -116,10 +116,8 @@ fn a_timeout_in_a_tool_leaves_nobody(agent: RealAgent, name: &str, sleep: &str) 
     // The tool is at work; most programs say so a moment later. One that said only its first line counts as waiting.
     let said = env.state().join("runs").join(env.id()).join("iterations/000001/attempt-1/stdout/head");
     let says_more = || std::fs::read(&said).is_ok_and(|text| text.iter().filter(|byte| **byte == b'\n').count() > 1);
-    let mut tries = 0..100;
-    while !says_more() && tries.next().is_some() {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let enough = Instant::now() + Duration::from_secs(5);
+    wait_until("it says more, or has had time to", || says_more() || Instant::now() > enough);
     env.run(&["set", &env.id(), "timeout=1s"]).expect_code(0);
     let ran = running.end().expect_code(1);
     let rows = history(&env);
