@@ -9,7 +9,7 @@ use super::scratch::{Running, Scratch};
 use super::{Effort, Figure, median};
 
 /// An agent that makes its promise hold at once.
-const AGENT: &str = "touch \"done-$(cat | tr -dc 0-9 | head -c 3)\"";
+const AGENT: &str = "touch \"$(grep -o 'done-[0-9][0-9]*' | head -n 1)\"";
 /// What a plan may cost against the runs alone.
 const LIMIT: f64 = 1.3;
 
@@ -20,8 +20,9 @@ const LIMIT: f64 = 1.3;
 pub fn measure(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
     let (loops, rounds) = effort.pick((20, 5), (20, 1), (2, 1));
     let file = scratch.path("plan.yaml");
-    let entry =
-        |number: u32| format!("  - {{id: n{number}, prompt: \"{number}\", promise: \"test -e done-{number}\"}}\n");
+    let entry = |number: u32| {
+        format!("  - {{id: n{number}, prompt: \"make done-{number}\", promise: \"test -e done-{number}\"}}\n")
+    };
     fs::write(&file, format!("loops:\n{}", (100..100 + loops).map(entry).collect::<String>()))?;
     let (mut ratios, mut plans, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -50,7 +51,9 @@ fn common() -> Vec<&'static str> {
 
 fn start(scratch: &Scratch, number: u32) -> Result<()> {
     let mut command = scratch.command(scratch.program());
-    command.args(["start", &number.to_string(), "--promise", &format!("test -e done-{number}")]).args(common());
+    command
+        .args(["start", &format!("make done-{number}"), "--promise", &format!("test -e done-{number}")])
+        .args(common());
     succeeds(Running::begin(&mut command)?)
 }
 
