@@ -157,7 +157,7 @@ impl Store {
         let before = self.packs.len();
         self.packs.retain(|pack| there.remove(pack.path()));
         if self.packs.len() < before {
-            // Whoever takes the next checkpoint must know it, whoever saw it first.
+            // The next checkpoint must know it, also where another call has seen it first.
             self.packs_state = next_packs_state();
         }
         for path in there {
