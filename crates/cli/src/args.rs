@@ -75,12 +75,18 @@ pub(crate) enum Verb {
     List(Deferred<commands::list::ListArgs>),
     /// Show the iterations of a loop
     History(Deferred<commands::history::HistoryArgs>),
+    /// Show the prompt that the agent got in an iteration, or would get next
+    Prompt(Deferred<commands::prompt::PromptArgs>),
     /// Show what a loop changed
     Diff(Deferred<commands::diff::DiffArgs>),
     /// Show a loop, or all loops of a night, as a page to read
     Report(Deferred<commands::report::ReportArgs>),
-    /// Show what agents cost, by agent and by day
+    /// Show what agents cost, and what is left of their limits
     Usage(Deferred<commands::usage::UsageArgs>),
+    /// Say whether work can be started now: limits of providers, the pace of the last hours, your own caps
+    Limits(Deferred<commands::limits::LimitsArgs>),
+    /// Replay recorded loops under another policy: what it would have saved and lost
+    Replay(Deferred<commands::replay::ReplayArgs>),
     /// Resume a loop that was stopped, crashed or reached a limit
     Resume(Deferred<commands::resume::ResumeArgs>),
     /// Show what a loop does, as it does it

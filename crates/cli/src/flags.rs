@@ -1,6 +1,7 @@
 //! The catalogue of settings as flags: every key is a flag, every switch has a `--no-` form.
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use loop_core::settings::profiles::container::{NAMES, Name};
+use loop_core::settings::profiles::modes::{Mode, modes};
 use loop_core::settings::{Given, Key, Kind, Layer, Origin, SettingsError, catalogue, keys, topics};
 
 /// The settings that `loop start` was given.
@@ -9,6 +10,8 @@ pub(crate) struct StartFlags {
     keys: Vec<(&'static Key, String)>,
     /// By the names of the container profile.
     names: Vec<(&'static Name, String)>,
+    /// The modes, which stand for several flags.
+    modes: Vec<&'static Mode>,
 }
 
 /// The settings that `loop resume` was given: those that may change.
@@ -22,12 +25,24 @@ impl StartFlags {
     /// When a value does not fit its key.
     pub(crate) fn read(&self) -> Result<Vec<Given>, SettingsError> {
         let read = |(key, value): &(&'static Key, String)| Given::read_for_start(key, value, typed(key));
-        let mut all = self.keys.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        // The modes first: of two flags for one key the later counts.
+        let mut all = Vec::new();
+        for mode in &self.modes {
+            all.extend(mode.read()?);
+        }
+        all.extend(self.keys.iter().map(read).collect::<Result<Vec<_>, _>>()?);
         for (name, value) in &self.names {
             let origin = Origin { layer: Layer::Flag, place: format!("--{}", name.flag()) };
             all.extend(name.read(value, &origin)?);
         }
         Ok(all)
+    }
+}
+
+impl StartFlags {
+    /// The modes that were given.
+    pub(crate) fn modes(&self) -> impl Iterator<Item = &'static Mode> {
+        self.modes.iter().copied()
     }
 }
 
@@ -64,6 +79,10 @@ const DAILY: [&Key; 13] = [
     keys::notify(),
 ];
 
+/// Flags that the specifications know by another name.
+const OTHER_NAMES: [(&Key, &str); 3] =
+    [(keys::agent(), "cli"), (keys::opus_daily_limit(), "opus-limit"), (keys::raw_window_size(), "context-window")];
+
 /// The words below the short help.
 pub(crate) const MORE_FLAGS: &str = "These are the flags of daily use; --help shows all.";
 
@@ -83,6 +102,9 @@ fn augment_topic(command: Command, heading: &'static str, keys: impl Iterator<It
         let mut arg = plain.clone().overrides_with(key.name);
         if let Some(short) = key.flag.short {
             arg = arg.short(short);
+        }
+        if let Some((_, other)) = OTHER_NAMES.iter().find(|(named, _)| named.name == key.name) {
+            arg = arg.visible_alias(*other);
         }
         if key.kind == Kind::Switch {
             let no = format!("no-{}", key.flag.long);
@@ -112,6 +134,16 @@ fn augment_names(mut command: Command) -> Command {
     command
 }
 
+/// The modes, of which one can be given.
+fn augment_modes(mut command: Command) -> Command {
+    for mode in modes() {
+        let others: Vec<&str> = modes().map(|other| other.name).filter(|other| *other != mode.name).collect();
+        let arg = Arg::new(mode.name).long(mode.name).help(mode.help()).action(ArgAction::SetTrue);
+        command = command.arg(arg.hide_short_help(true).help_heading("Modes").conflicts_with_all(others));
+    }
+    command
+}
+
 fn collect_names(matches: &ArgMatches) -> Vec<(&'static Name, String)> {
     let given = |name: &'static Name| matches.get_one::<String>(name.name).map(|value| (name, value.clone()));
     NAMES.iter().filter_map(given).collect()
@@ -119,7 +151,7 @@ fn collect_names(matches: &ArgMatches) -> Vec<(&'static Name, String)> {
 
 /// May be given several times, each a line.
 fn many_values(kind: Kind) -> bool {
-    matches!(kind, Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Failures)
+    matches!(kind, Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Models | Kind::Failures)
 }
 
 fn help(key: &Key) -> String {
@@ -168,7 +200,7 @@ fn changeable() -> impl Iterator<Item = &'static Key> {
 
 impl Args for StartFlags {
     fn augment_args(command: Command) -> Command {
-        augment_names(augment(command, |_| true))
+        augment_modes(augment_names(augment(command, |_| true)))
     }
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
@@ -177,7 +209,8 @@ impl Args for StartFlags {
 
 impl FromArgMatches for StartFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self { keys: collect(matches, catalogue())?, names: collect_names(matches) })
+        let modes = modes().filter(|mode| matches.get_flag(mode.name)).collect();
+        Ok(Self { keys: collect(matches, catalogue())?, names: collect_names(matches), modes })
     }
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;

@@ -66,12 +66,22 @@ impl FolderLoops {
         let mut all: Vec<_> =
             listed.into_iter().filter_map(fits).filter(|one| above.contains(&one.row.workspace)).collect();
         if plans {
-            let listed = plans::views(context).into_iter().map(|(run, view)| ListedLoop { run, row: view.row() });
+            // The branches of a stuck loop belong to that loop.
+            let listed = plans::views(context).into_iter().filter(|(_, view)| view.recovers.is_none());
+            let listed = listed.map(|(run, view)| ListedLoop { run, row: view.row() });
             all.extend(listed.filter(|one| above.contains(&one.row.workspace)));
             all.sort_by(|one, other| other.row.started_at.cmp(&one.row.started_at));
         }
         let nearest = above.into_iter().find(|folder| all.iter().any(|one| one.row.workspace == *folder));
         Ok(Self { folder, all, nearest })
+    }
+
+    /// The plans among them; those of the nearest folder that has one count.
+    fn only_plans(self) -> Self {
+        let all: Vec<ListedLoop> = self.all.into_iter().filter(|one| one.row.is_plan).collect();
+        // All of them are folders above this one: the longest path is the nearest.
+        let nearest = all.iter().map(|one| one.row.workspace.clone()).max_by_key(String::len);
+        Self { folder: self.folder, all, nearest }
     }
 
     /// The loops of the nearest folder that has any.
@@ -206,6 +216,18 @@ impl Context {
         let loops = FolderLoops::of(self, true).ok()?;
         let found = LoopHere::among(loops, wanted).ok().filter(|found| found.row.is_plan)?;
         Some(found.taken(self))
+    }
+
+    /// The plan that a word names, for a command that takes only plans: by its id, or the newest plan of this folder.
+    pub(crate) fn find_plan_or_here(&self, word: &str) -> Result<RunFolder, CommandError> {
+        if !WORDS.contains(&word) {
+            return self.find_plan(word);
+        }
+        let plans = FolderLoops::of(self, true)?.only_plans();
+        if plans.nearest.is_none() {
+            return Err(plans.none("no plan has run in this folder"));
+        }
+        LoopHere::among(plans, Wanted::Newest).map(|found| found.taken(self))
     }
 
     /// The plan that a word names, or where there is none, one of this folder; none where that is one loop.

@@ -5,9 +5,16 @@ use std::io::{self, IsTerminal, Read, Write};
 use loop_host::launch::{LaunchCaller, LaunchNote, LaunchQuestion, NoteLevel, PersonAnswer};
 use loop_host::signals::let_interrupts_end;
 
+use crate::render::error::typed_words;
 use crate::render::pager;
 use crate::render::printer::{Printer, stdout_is_terminal, text_width, width};
+use crate::render::summary::quoted;
 use crate::render::wrap::hanging;
+
+/// A longer line is not repeated in a hint.
+const LINE_MAX: usize = 400;
+/// Stands before a flag in place of the line that was typed.
+const ADD: &str = "add to what you typed:";
 
 /// The person who typed the command.
 #[derive(Debug)]
@@ -41,6 +48,10 @@ impl LaunchCaller for Person {
         read_line().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
     }
 
+    fn typed_start(&self) -> Option<String> {
+        start_without_agent(&typed_words())
+    }
+
     fn is_attended(&self) -> bool {
         io::stderr().is_terminal()
     }
@@ -50,6 +61,28 @@ impl LaunchCaller for Person {
         io::stdin().lock().take(bytes_max).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
+}
+
+/// A start as it was typed, without its agent. Where a flag at the end would mean another thing, or the line is too long
+/// to read, only that something is to be added. None for another command.
+fn start_without_agent(words: &[String]) -> Option<String> {
+    let verb = words.iter().find(|word| !word.starts_with('-'))?;
+    if verb != "start" {
+        return None;
+    }
+    let mut kept = vec!["loop".to_owned()];
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--" => return Some(ADD.to_owned()),
+            "--agent" => drop(words.next()),
+            word if word.starts_with("--agent=") => {}
+            word => kept.push(quoted(word)),
+        }
+    }
+    let line = kept.join(" ");
+    let is_short = line.chars().count() <= LINE_MAX && !line.contains(char::is_control);
+    Some(if is_short { line } else { ADD.to_owned() })
 }
 
 impl Person {

@@ -1,7 +1,7 @@
 //! The messages of a run's control socket: one line of JSON each way.
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Change, Target};
+use crate::run::{Change, NoteChange, Target};
 
 /// A question to a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,8 @@ pub enum Ask {
         /// In all later prompts too.
         keep: bool,
     },
+    /// Add a note to all later prompts, or strike one.
+    Note(NoteChange),
     /// Let these settings hold.
     Set(Vec<Change>),
     /// Keep the workspace as it is, under this name or one that it gets.

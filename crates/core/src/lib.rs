@@ -23,6 +23,7 @@ pub mod project;
 pub mod prompt;
 pub mod redaction;
 pub mod refusal;
+pub mod replay;
 pub mod run;
 pub mod settings;
 pub mod template;

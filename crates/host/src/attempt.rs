@@ -6,13 +6,16 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use loop_core::agent::provider::window::keep;
 use loop_core::agent::{
-    self, Agent, AgentCommand, AttemptSpec, Begin, Dialect, End, Live, Reading, Stdin, StopSignal, Stream, SystemBy,
+    self, Agent, AgentCommand, AttemptSpec, Begin, Dialect, End, Live, Permissions, Reading, Secrets, Stdin,
+    StopSignal, Stream, SystemBy,
 };
-use loop_core::prompt::system_prompt;
+use loop_core::prompt::{Prompt, system_prompt};
 use loop_core::run::{
-    AgentChoice, AgentReport, Answer, Ended, PromptNote, RunSettings, RunState, StreamReport, TextDigest,
+    AgentChoice, AgentReport, Answer, AttemptRequest, Ended, RunSettings, RunState, StreamReport, TextDigest,
 };
 use loop_core::settings::{AgentSettings, Settings, StatusBlock};
 use loop_core::text;
@@ -24,23 +27,24 @@ use crate::clock;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice, tail_of};
 use crate::prompt_file;
 use crate::run_folder::RunFolder;
+use crate::score_signals::{WORDS, WORDS_BYTES_MAX};
 use crate::secrets;
+use crate::sent_prompt::{self, PROMPT, SentSections};
+use crate::session_record::SessionRecords;
 use crate::workspace::WorkspaceIdentity;
 
 /// How much of an agent's own text is in its report.
 const LAST_TEXT_BYTES_MAX: usize = 2048;
+/// How many letters of the beginning of a longer one.
+const FIRST_TEXT_LETTERS_MAX: usize = 1000;
 /// How much of what an agent wrote last is read to see which tool it uses.
 const LIVE_BYTES_MAX: u64 = 256 * 1024;
 
 /// What the order for an attempt says.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptInput<'a> {
-    /// Which agent and model it uses.
-    pub(crate) choice: &'a AgentChoice,
-    /// Notes of the run for the prompt.
-    pub(crate) notes: &'a [PromptNote],
-    /// The first and the last injected text that is new.
-    pub(crate) injected: Option<(u32, u32)>,
+    /// Agent, model, and what the prompt has to say.
+    pub(crate) request: &'a AttemptRequest,
     /// The session that is continued.
     pub(crate) session: Option<&'a str>,
 }
@@ -55,9 +59,13 @@ pub(crate) struct AttemptReader {
     session_reported: bool,
     /// The container that it works in.
     container: Option<AttemptContainer>,
+    /// Where its program keeps records of its sessions; none inside a container.
+    records: Option<SessionRecords>,
     /// What faces show of the stream.
     digest: LiveDigest,
     shown: ShownText,
+    /// Where its final message is written, and what is secret in it.
+    words: (PathBuf, Arc<Secrets>),
 }
 
 /// What is started for an attempt, and how its output is read.
@@ -101,7 +109,6 @@ pub(crate) fn start(
     Ok((task, prepared.reader))
 }
 
-const PROMPT: &str = "prompt.md";
 const SYSTEM: &str = "system.md";
 
 fn prepare(
@@ -111,18 +118,17 @@ fn prepare(
     workspace: &Path,
     folder: &Path,
 ) -> io::Result<Prepared> {
-    let agent = state.agent_named(&input.choice.agent, state.settings.shown());
-    let agent = agent.ok_or_else(|| io::Error::other(format!("there is no agent {:?}", input.choice.agent)))?;
+    let choice = &input.request.choice;
+    let agent = agent_of(state, choice)?;
     let known = !matches!(agent, Agent::Custom(_));
     let system = system(&state.settings.shown().values.agent, known);
-    let mut prompt = prompt_file::text(run, state, input.choice.prompt, input.notes, input.injected)?;
-    if agent.system() == SystemBy::Prompt && !system.is_empty() {
-        prompt.push_str(&format!("\n{system}\n"));
-    }
+    let sections = whole_prompt(run, state, input.request, &agent)?;
     let secret = secrets::of(state);
-    let (prompt, system) = (secret.text(&prompt).into_owned(), secret.text(&system).into_owned());
+    let system = secret.text(&system).into_owned();
+    let prompt = sections.text();
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     write(&folder.join(PROMPT), &prompt)?;
+    write(&folder.join(sent_prompt::SECTIONS), &SentSections::of(&sections).line())?;
     if known {
         write(&folder.join(SYSTEM), &system)?;
     }
@@ -137,21 +143,17 @@ fn prepare(
         None => (workspace.to_owned(), folder.to_owned()),
     };
     let ambient = passed(&agent, &state.settings.shown().values.agent);
-    let model = input.choice.model.as_deref();
-    let given = CallInput { workspace: &workspace, folder: &folder, system: &system, session, model };
+    let (model, effort) = (choice.model.as_deref(), choice.effort.as_deref());
+    let own = &state.settings.shown().values.agent;
+    let (permissions, network) = (own.allowed(), own.agent_network);
+    let (workspace, folder) = (workspace.as_path(), folder.as_path());
+    let given = CallInput { workspace, folder, system: &system, session, model, effort, permissions, network };
     let call = call_of(&agent, state, &ambient, &given);
     match &container {
         Some(container) => container.copy(&[(PROMPT, &prompt), (SYSTEM, &system)], &call.files)?,
         None => call.files.iter().try_for_each(|(path, text)| write(Path::new(path), text))?,
     }
-    let mut env: Vec<(String, OsString)> = vec![
-        ("LOOP_ID".into(), run.id.as_str().into()),
-        ("LOOP_ITERATION".into(), state.iteration.to_string().into()),
-        ("LOOP_ATTEMPT".into(), state.attempt.to_string().into()),
-        ("LOOP_PROMPT_FILE".into(), folder.join(PROMPT).into_os_string()),
-    ];
-    let plan = state.spec.as_ref().and_then(|spec| spec.plan.as_ref());
-    env.extend(plan.map(|of| ("LOOP_BRANCH".into(), of.node.as_str().into())));
+    let mut env = own_variables(run, state, folder);
     let ambient = ambient.into_iter().filter(|(name, _)| !call.without.contains(name));
     env.splice(0..0, ambient.map(|(name, value)| (name, value.into())));
     env.extend(call.env.iter().map(|(name, value)| (name.clone(), value.into())));
@@ -161,9 +163,11 @@ fn prepare(
         asked: format!("{system}\n{prompt}"),
         continued: session.is_some(),
         session_reported: false,
+        records: SessionRecords::of(&agent).filter(|_| container.is_none()),
         container,
         digest: LiveDigest::default(),
         shown: ShownText::default(),
+        words: (run.attempt(state.iteration, state.attempt).join(WORDS), secret),
     };
     if let Some(container) = &reader.container {
         // Our own program outside the container sends the agent its signal.
@@ -174,8 +178,50 @@ fn prepare(
     Ok(Prepared { call, env, clear: known, reader, stop_signal: agent.stop_signal() })
 }
 
+/// The variables that say to an agent which attempt it is; `folder` is where it finds its prompt.
+fn own_variables(run: &RunFolder, state: &RunState, folder: &Path) -> Vec<(String, OsString)> {
+    let mut env: Vec<(String, OsString)> = vec![
+        ("LOOP_ID".into(), run.id.as_str().into()),
+        ("LOOP_ITERATION".into(), state.iteration.to_string().into()),
+        ("LOOP_ATTEMPT".into(), state.attempt.to_string().into()),
+        ("LOOP_PROMPT_FILE".into(), folder.join(PROMPT).into_os_string()),
+    ];
+    let plan = state.spec.as_ref().and_then(|spec| spec.plan.as_ref());
+    env.extend(plan.map(|of| ("LOOP_BRANCH".into(), of.node.as_str().into())));
+    env
+}
+
+pub(crate) fn agent_of(state: &RunState, choice: &AgentChoice) -> io::Result<Agent> {
+    let agent = state.agent_named(&choice.agent, state.settings.shown());
+    agent.ok_or_else(|| io::Error::other(format!("there is no agent {:?}", choice.agent)))
+}
+
+/// The prompt as it is sent: with what is added for agents without a system prompt, and without secret values.
+fn whole_prompt(run: &RunFolder, state: &RunState, request: &AttemptRequest, agent: &Agent) -> io::Result<Prompt> {
+    let mut prompt = prompt_file::prompt(run, state, request)?;
+    if agent.system() == SystemBy::Prompt {
+        prompt.add_system(&system(&state.settings.shown().values.agent, !matches!(agent, Agent::Custom(_))));
+    }
+    let secret = secrets::of(state);
+    for section in &mut prompt.sections {
+        section.text = secret.text(&section.text).into_owned();
+    }
+    Ok(prompt)
+}
+
+/// The prompt that the next attempt would get, if it began now, and what else it would be asked.
+///
+/// # Errors
+/// When a text of the run cannot be read, or there is no such agent.
+pub fn next_prompt(run: &RunFolder, state: &RunState) -> io::Result<(AttemptRequest, Prompt)> {
+    let request = state.next_request(state.settings.shown());
+    let agent = agent_of(state, &request.choice)?;
+    let prompt = whole_prompt(run, state, &request, &agent)?;
+    Ok((request, prompt))
+}
+
 /// The variables of this process that the agent gets.
-fn passed(agent: &Agent, settings: &AgentSettings) -> BTreeMap<String, String> {
+pub(crate) fn passed(agent: &Agent, settings: &AgentSettings) -> BTreeMap<String, String> {
     let extra = settings.more_variables();
     if settings.in_container() {
         agent.environment_inside(ambient(), &extra).passed
@@ -185,23 +231,33 @@ fn passed(agent: &Agent, settings: &AgentSettings) -> BTreeMap<String, String> {
 }
 
 /// What the command of an agent is made of, as the agent sees it.
-struct CallInput<'a> {
-    workspace: &'a Path,
+pub(crate) struct CallInput<'a> {
+    pub(crate) workspace: &'a Path,
     /// The folder with the prompt.
-    folder: &'a Path,
-    system: &'a str,
-    session: Option<&'a str>,
-    model: Option<&'a str>,
+    pub(crate) folder: &'a Path,
+    pub(crate) system: &'a str,
+    pub(crate) session: Option<&'a str>,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) effort: Option<&'a str>,
+    pub(crate) permissions: Permissions,
+    pub(crate) network: bool,
 }
 
-fn call_of(agent: &Agent, state: &RunState, ambient: &BTreeMap<String, String>, given: &CallInput<'_>) -> AgentCommand {
+pub(crate) fn call_of(
+    agent: &Agent,
+    state: &RunState,
+    ambient: &BTreeMap<String, String>,
+    given: &CallInput<'_>,
+) -> AgentCommand {
     let settings = &state.settings.shown().values.agent;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let harness = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
     let (workspace, folder) = (text(given.workspace), text(given.folder));
     let (prompt_file, system_file) = (text(&given.folder.join(PROMPT)), text(&given.folder.join(SYSTEM)));
     // The line was checked when it came in.
-    let args = agent::shell_words::split(settings.agent_args.as_deref().unwrap_or_default()).unwrap_or_default();
+    // They are for the agent that was set, not for the others of a list.
+    let args = settings.agent_args.as_deref().filter(|_| settings.agent == agent.name()).unwrap_or_default();
+    let args = agent::shell_words::split(args).unwrap_or_default();
     agent.call(&AttemptSpec {
         program: agent.program().unwrap_or_default(),
         harness: &harness,
@@ -211,9 +267,10 @@ fn call_of(agent: &Agent, state: &RunState, ambient: &BTreeMap<String, String>, 
         system: given.system,
         system_file: &system_file,
         session: given.session,
-        permissions: settings.allowed(),
-        network: settings.agent_network,
+        permissions: given.permissions,
+        network: given.network,
         model: given.model,
+        effort: given.effort,
         args: &args,
         // What we put into a container is root's there.
         root: rustix::process::geteuid().is_root() || settings.in_container(),
@@ -228,7 +285,16 @@ pub fn example(agent: &Agent, settings: &Settings, workspace: &Path) -> AgentCom
     let state = RunState { settings: RunSettings::new(&settings.resolved), ..RunState::default() };
     let ambient = passed(agent, &settings.values.agent);
     let model = settings.values.agent.agent_model.as_deref();
-    let given = CallInput { workspace, folder: Path::new("ATTEMPT"), system: "SYSTEM PROMPT", session: None, model };
+    let given = CallInput {
+        workspace,
+        folder: Path::new("ATTEMPT"),
+        system: "SYSTEM PROMPT",
+        session: None,
+        model,
+        effort: None,
+        permissions: settings.values.agent.allowed(),
+        network: settings.values.agent.agent_network,
+    };
     call_of(agent, &state, &ambient, &given)
 }
 
@@ -303,7 +369,7 @@ impl AttemptReader {
             return Answer::Lost { left: end.lost };
         }
         let coded = !self.stream.is_plain();
-        let reading = self.stream.end(&End {
+        let mut reading = self.stream.end(&End {
             ended: &end.ended,
             stderr: &end.stderr_end,
             asked: &self.asked,
@@ -311,18 +377,37 @@ impl AttemptReader {
             utc_offset_s: clock::utc_offset_s(),
             continued: self.continued,
         });
+        if coded {
+            // Only a score is made of it: without the file, the output is not compared.
+            let (path, secret) = &self.words;
+            let words = text::tail(&reading.text, WORDS_BYTES_MAX);
+            write(path, &secret.text(words)).ok();
+        }
+        add_windows(&mut reading, self.records.as_ref());
         let last = last_text(&reading, &end, coded);
         let words = text_digest(&reading, &end, coded);
         Answer::AgentEnded(Box::new(AgentReport {
             ended: end.ended,
             duration_ms: end.duration_ms,
             output: end.output,
+            first_text: (last.trim().len() > LAST_TEXT_BYTES_MAX)
+                .then(|| last.trim().chars().take(FIRST_TEXT_LETTERS_MAX).collect()),
             last_text: text::tail(last.trim(), LAST_TEXT_BYTES_MAX).to_owned(),
             left_running: end.left_running,
             // The agent did its work, and it cost something: this is recorded before the failure counts.
             not_stored: end.failed,
             stream: StreamReport { words, ..StreamReport::of(reading) },
         }))
+    }
+}
+
+/// What the record of the session says about limits, where the stream said nothing of a window by its name.
+fn add_windows(reading: &mut Reading, records: Option<&SessionRecords>) {
+    let Some((records, session)) = records.zip(reading.session.as_deref()) else { return };
+    for window in records.windows(session) {
+        if !reading.windows.iter().any(|known| known.name == window.name) {
+            keep(&mut reading.windows, window);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! when it is asked over its socket.
 use loop_core::agent::Agent;
 use loop_core::policy::budget::money_exact;
+use loop_core::policy::router::AgentList;
 use loop_core::run::{Change, RunState};
 use loop_core::settings::{
     Given, Key, Kind, Layer, Origin, Settings, UNLIMITED, catalogue, duration_text, key, keys, micros, millis,
@@ -11,12 +12,18 @@ use loop_core::text;
 use loop_core::time::At;
 use loop_core::view::RunLimit;
 
+use crate::agent_list::{find_agents, implied, is_list};
 use crate::clock;
 use crate::paths::Home;
 use crate::process::{Mode, try_out};
 use crate::refusal::LaunchRefusal;
 use crate::settings_files;
-use crate::usable_agent::{KNOWN_AGENT_LIMITS, find_agent};
+use crate::usable_agent::KNOWN_AGENT_LIMITS;
+
+/// The word of `loop set` for a pause. It is a request, and no setting.
+pub const PAUSE: &str = "pause";
+/// Another name of the key `agent`, as the autonomous specification has it.
+const CLI: &str = "cli";
 
 /// What the run does while its settings change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +112,7 @@ fn add_implied(changes: &mut Vec<Change>, before: &Settings) {
     {
         changes.push(Change::new(keys::agent().name, "custom".to_owned()));
     }
+    add_list(changes, before);
     let is_another = given(changes, keys::agent()).is_some_and(|agent| agent != before.values.agent.agent);
     for key in GIVEN_TO_AGENT.into_iter().filter(|_| is_another) {
         if given(changes, key).is_none() && !before.resolved.text(key).is_empty() {
@@ -121,10 +129,27 @@ fn add_implied(changes: &mut Vec<Change>, before: &Settings) {
     }
 }
 
+/// What a list of agents means for the keys beside it. One agent alone ends the list of before.
+fn add_list(changes: &mut Vec<Change>, before: &Settings) {
+    let of_list = |change: &&Change| [keys::agent().name, keys::agents().name].contains(&change.key.as_str());
+    let Some(change) = changes.iter().find(of_list).cloned() else { return };
+    let list = AgentList::parse(&change.value).unwrap_or_default();
+    if is_list(&list) || change.key == keys::agents().name {
+        changes.retain(|change| !of_list(&change));
+        let more = implied(&list, before);
+        changes.retain(|change| more.iter().all(|one| one.key != change.key));
+        changes.splice(0..0, more);
+    } else if !before.values.router.agents.0.is_empty() {
+        changes.push(Change::new(keys::agents().name, String::new()));
+    }
+}
+
 /// Whether the agent can work that these changes name. Its description is recorded with them.
 fn check_agent(settings: &Settings, changes: &mut [Change], state: &RunState) -> Result<Option<Agent>, LaunchRefusal> {
-    let is_about_agent =
-        |change: &Change| change.key == keys::agent().name || GIVEN_TO_AGENT.iter().any(|key| key.name == change.key);
+    let names = [keys::agent().name, keys::agents().name];
+    let is_about_agent = |change: &Change| {
+        names.contains(&change.key.as_str()) || GIVEN_TO_AGENT.iter().any(|key| key.name == change.key)
+    };
     if !changes.iter().any(is_about_agent) {
         return Ok(None);
     }
@@ -139,15 +164,22 @@ fn check_agent(settings: &Settings, changes: &mut [Change], state: &RunState) ->
         }
     }
     let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
-    let found = find_agent(settings, &described, &format!("loop resume {id}"))?;
+    let found = find_agents(settings, &described, &format!("loop resume {id}"))?;
+    let described = found.iter().find_map(|found| found.described.clone());
     if let Some(change) = changes.iter_mut().find(|change| change.key == keys::agent().name) {
-        change.described = found.described.map(Box::new);
+        change.described = described.map(Box::new);
     }
-    Ok(Some(found.agent))
+    Ok(found.into_iter().next().map(|first| first.agent))
 }
 
 fn read(change: &Change, state: &RunState, form: ChangeForm) -> Result<Change, LaunchRefusal> {
-    let key = key(&change.key).ok_or_else(|| unknown(&change.key))?;
+    if change.key == PAUSE {
+        return Err(LaunchRefusal::wrong(format!("pause cannot be {:?} here", text::one_line(&change.value, 40)))
+            .because("pause=true and pause=false stand alone, and are for a loop that is at work")
+            .hint("loop pause, loop resume"));
+    }
+    let name = if change.key == CLI { keys::agent().name } else { &change.key };
+    let key = key(name).ok_or_else(|| unknown(name))?;
     if !key.may_change {
         return Err(LaunchRefusal::wrong(format!("{} cannot change in a run", key.name))
             .because("it holds from the start of a run to its end")
@@ -271,9 +303,13 @@ fn added(key: &'static Key, more: &str, state: &RunState, form: ChangeForm) -> R
             Ok(money_exact(sum))
         }
         Kind::SizeOrUnlimited
+        | Kind::Fraction
         | Kind::Gates
         | Kind::Prices
+        | Kind::Agents
+        | Kind::Models
         | Kind::Failures
+        | Kind::Ladder
         | Kind::Findings
         | Kind::Switch
         | Kind::Choice(_)

@@ -1,7 +1,7 @@
 //! Orders about checkpoints, protected files and measurements are carried out on a thread of their own: they read and
 //! write whole workspaces, and the driver must react to people and processes meanwhile. One order after the other.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,6 +16,8 @@ use crate::fs::FolderId;
 use crate::guard::{GuardOrder, RunGuard};
 use crate::judge;
 use crate::measure::Measure;
+use crate::run_folder::RunFolder;
+use crate::score_signals::Scored;
 use crate::workspace::WorkspaceIdentity;
 
 /// The thread, and the channels to it and back.
@@ -49,6 +51,7 @@ enum Work {
         to: String,
         /// The hash of the record of the protected files.
         record: Option<String>,
+        scored: Scored,
     },
     RollBack {
         to: String,
@@ -60,24 +63,28 @@ enum Work {
     /// Without checkpoints: the first state of the workspace.
     BeginWhole,
     /// Without checkpoints: whether the workspace changed.
-    MeasureWhole,
+    MeasureWhole(Scored),
 }
 
 impl CheckpointWorker {
     /// Starts the thread.
-    pub(crate) fn new(context: CheckpointContext, run: &Path, workspace: WorkspaceIdentity) -> std::io::Result<Self> {
+    pub(crate) fn new(
+        context: CheckpointContext,
+        run: &RunFolder,
+        workspace: WorkspaceIdentity,
+    ) -> std::io::Result<Self> {
         let (work, orders) = channel::<(OrderId, Work)>();
         let (answers, done) = channel();
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let bell = wake.try_clone()?;
         let cancel = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&cancel);
-        let run = run.to_owned();
+        let folder = run.clone();
         thread::Builder::new().name("checkpoints".to_owned()).spawn(move || {
             let mut state = ThreadState {
                 checkpoints: None,
-                guard: RunGuard::new(&run, &context),
-                run,
+                guard: RunGuard::new(&folder.path, &context),
+                folder,
                 measure: Measure::new(&context),
                 context,
                 cancel: asked,
@@ -106,7 +113,7 @@ impl CheckpointWorker {
         let has_checkpoints = state.spec.as_ref().is_some_and(|spec| spec.has_checkpoints());
         let work = match order {
             Order::Checkpoint { .. } if !has_checkpoints => Work::BeginWhole,
-            Order::Measure { .. } if !has_checkpoints => Work::MeasureWhole,
+            Order::Measure { .. } if !has_checkpoints => Work::MeasureWhole(Scored::of(state)),
             Order::Checkpoint { name: name @ CheckpointName::BetweenIterations(_) } => {
                 Work::TakeIfChanged { name: name.to_string(), newest, is_first: state.iteration == 0 }
             }
@@ -116,7 +123,7 @@ impl CheckpointWorker {
             Order::Measure { .. } => {
                 let from = state.checkpoints.before().map(str::to_owned);
                 let record = state.guard.record().map(str::to_owned);
-                Work::Measure { from, to: newest.unwrap_or_default(), record }
+                Work::Measure { from, to: newest.unwrap_or_default(), record, scored: Scored::of(state) }
             }
             Order::Rollback { to, undo, git, paths, .. } => {
                 Work::RollBack { to: to.clone(), undo: undo.clone(), git: *git, paths: paths.clone() }
@@ -126,9 +133,11 @@ impl CheckpointWorker {
             | Order::RunAgent { .. }
             | Order::Hold { .. }
             | Order::RunGate { .. }
+            | Order::WriteText { .. }
             | Order::Reserve { .. }
             | Order::Certify { .. }
             | Order::Judge { .. }
+            | Order::Branches { .. }
             | Order::Notify { .. } => return,
         };
         self.cancel.store(false, Ordering::Relaxed);
@@ -152,7 +161,7 @@ impl CheckpointWorker {
 struct ThreadState {
     workspace: WorkspaceIdentity,
     context: CheckpointContext,
-    run: PathBuf,
+    folder: RunFolder,
     cancel: Arc<AtomicBool>,
     checkpoints: Option<RunCheckpoints>,
     guard: RunGuard,
@@ -172,7 +181,7 @@ impl ThreadState {
         let opened = [self.guard.folder(), self.checkpoints.as_ref().map(RunCheckpoints::folder)];
         if opened.into_iter().flatten().any(|folder| FolderId::of(folder).ok() != self.workspace.id()) {
             self.checkpoints = None;
-            self.guard = RunGuard::new(&self.run, &self.context);
+            self.guard = RunGuard::new(&self.folder.path, &self.context);
             let why = self.workspace.check().err().map_or_else(|| "and was put back".to_owned(), |why| why.to_string());
             return not_there(format!("the workspace was replaced while it was opened: {why}"));
         }
@@ -180,14 +189,17 @@ impl ThreadState {
     }
 
     fn carry_out(&mut self, work: Work) -> Answer {
-        let Self { context, run, cancel, checkpoints, guard, measure, .. } = self;
+        let Self { context, folder, cancel, checkpoints, guard, measure, .. } = self;
         match &work {
             Work::Guard(order) if context.backend == "none" => return guard.carry_out(order, None),
             Work::BeginWhole => {
                 measure.begin_whole(guard);
                 return Answer::Checkpoint(CheckpointReport::default());
             }
-            Work::MeasureWhole => return Answer::Measurement(measure.measure_whole(guard)),
+            Work::MeasureWhole(scored) => {
+                let measured = measure.measure_whole(guard);
+                return Answer::Measurement(scored.add(folder, &context.workspace, measured));
+            }
             Work::Take { .. }
             | Work::TakeIfChanged { .. }
             | Work::TakeManual { .. }
@@ -208,18 +220,21 @@ impl ThreadState {
                 measure.skip_gates(guard);
                 let taken = checkpoints.take_if_changed(name, newest.as_deref());
                 taken
-                    .map(|report| if *is_first { with_baseline(report, run, context) } else { report })
+                    .map(|report| if *is_first { with_baseline(report, &folder.path, context) } else { report })
                     .map(Answer::Checkpoint)
             }
             Work::TakeManual { name } => checkpoints.take(name, None).map(Answer::ManualCheckpoint),
             Work::Guard(order) => Ok(guard.carry_out(order, Some(checkpoints))),
-            Work::BeginWhole | Work::MeasureWhole => Ok(Answer::Measurement(measure.measure_whole(guard))),
-            Work::Measure { from, to, record } => {
+            Work::BeginWhole | Work::MeasureWhole(_) => Ok(Answer::Measurement(measure.measure_whole(guard))),
+            Work::Measure { from, to, record, scored } => {
                 guard.open(record.as_deref());
-                measure.measure(guard, checkpoints, from.as_deref(), to).map(Answer::Measurement)
+                let measured = measure.measure(guard, checkpoints, from.as_deref(), to);
+                measured.map(|measured| Answer::Measurement(scored.add(folder, &context.workspace, measured)))
             }
             Work::RollBack { to, undo, git, paths } => {
                 let asked = RollbackRequest { to, undo, git: *git, paths };
+                // The best of several branches was written by another process.
+                checkpoints.store().refresh()?;
                 checkpoints.roll_back(&asked).map(Box::new).map(Answer::RolledBack)
             }
         });

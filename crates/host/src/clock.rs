@@ -1,6 +1,7 @@
 //! The two clocks of this machine, read together.
 use std::sync::OnceLock;
 
+use loop_core::policy::reserve::{DAY_MS, day_of};
 use loop_core::time::{At, rfc3339};
 use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 
@@ -17,6 +18,43 @@ pub fn utc_offset_s() -> i32 {
     let seconds = i64::try_from(now().wall_ms / 1000).unwrap_or(0);
     let stamp = jiff::Timestamp::from_second(seconds).unwrap_or_default();
     jiff::tz::TimeZone::system().to_offset(stamp).seconds()
+}
+
+/// A day by local time. It is 23 or 25 hours long where the clocks change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocalDay {
+    /// Its number, counted from 1970.
+    pub number: u64,
+    /// When it began, in milliseconds of UTC.
+    pub began_ms: u64,
+    /// When it ends.
+    pub ends_ms: u64,
+}
+
+impl LocalDay {
+    /// The day of a moment in a time zone; the day of UTC where that cannot be computed.
+    #[must_use]
+    pub fn of(wall_ms: u64, zone: &jiff::tz::TimeZone) -> Self {
+        Self::in_zone(wall_ms, zone).unwrap_or_else(|| {
+            let number = day_of(wall_ms);
+            Self { number, began_ms: number * DAY_MS, ends_ms: (number + 1) * DAY_MS }
+        })
+    }
+
+    /// The day of a moment here.
+    #[must_use]
+    pub fn here(wall_ms: u64) -> Self {
+        Self::of(wall_ms, &jiff::tz::TimeZone::system())
+    }
+
+    fn in_zone(wall_ms: u64, zone: &jiff::tz::TimeZone) -> Option<Self> {
+        let stamp = jiff::Timestamp::from_millisecond(i64::try_from(wall_ms).ok()?).ok()?;
+        let began = stamp.to_zoned(zone.clone()).start_of_day().ok()?;
+        let ends = began.tomorrow().ok()?.start_of_day().ok()?;
+        let days = jiff::civil::date(1970, 1, 1).until(began.date()).ok()?.get_days();
+        let ms = |at: &jiff::Zoned| u64::try_from(at.timestamp().as_millisecond()).ok();
+        Some(Self { number: u64::try_from(days).ok()?, began_ms: ms(&began)?, ends_ms: ms(&ends)? })
+    }
 }
 
 /// The local time of a moment, for people: `2026-11-18 04:50`.

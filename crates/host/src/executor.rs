@@ -3,13 +3,14 @@ use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{
-    Answer, CheckpointName, CheckpointReport, Event, GateProgram, GateReport, INITIAL, JudgedTree, Notice, Order,
-    RunState,
+    Answer, AttemptRequest, BranchPlan, BranchesReport, CheckpointName, CheckpointReport, Event, Fact, GateProgram,
+    GateReport, INITIAL, JudgedTree, Notice, Order, Request, RunState,
 };
 use loop_core::view::LiveDigest;
 
 use crate::attempt::{self, AttemptInput, AttemptReader};
 use crate::attempt_container;
+use crate::branches::OpenBranches;
 use crate::checkpoint::{git_tree, tree_named};
 use crate::checkpoint_thread::CheckpointWorker;
 use crate::gate::baseline_watch::BaselineWatch;
@@ -23,6 +24,7 @@ use crate::ledger::{CallRecord, RunLedger};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::run_folder::RunFolder;
+use crate::text_writer::{self, TextOrder, TextReader};
 use crate::workspace::WorkspaceIdentity;
 use crate::{notify, secrets};
 
@@ -42,6 +44,8 @@ pub(crate) struct Executor {
     checkpoints: Option<CheckpointWorker>,
     /// Which files the gate opens that runs before the first iteration.
     watching: Option<BaselineWatch>,
+    /// Branches of a run that is stuck: a process that is not contained here, since each branch has its own containment.
+    branches: Option<OpenBranches>,
     /// Hashes of the programs of the gates.
     hashes: ProgramHashes,
     /// Whether the checkpoint of the start was there before this process started an agent.
@@ -66,7 +70,15 @@ enum Work {
     /// With the tools that are known already.
     Certify(Box<KnownTools>, Option<Box<ChangesSinceStart>>),
     Judge(JudgeWork),
+    Text(Box<TextWork>),
     Notify,
+}
+
+#[derive(Debug)]
+struct TextWork {
+    reader: TextReader,
+    /// What is settled at its end.
+    call: Option<CallRecord>,
 }
 
 #[derive(Debug)]
@@ -100,6 +112,7 @@ impl Work {
             Self::Gate(gate) => gate.reader.push(voice, bytes),
             // Its report is not for people.
             Self::Judge(work) => return work.read(voice, bytes),
+            Self::Text(work) => return work.reader.push(voice, bytes),
             Self::Certify(..) | Self::Notify => {}
         }
         show(bytes);
@@ -111,6 +124,7 @@ impl Work {
             Self::Gate(gate) => gate.answer(end),
             Self::Certify(known, between) => opportunity::with(tools::answer(*known, end), between.as_deref()),
             Self::Judge(work) => work.answer(end),
+            Self::Text(work) => work.reader.answer(end),
             Self::Notify => notify::answer(&end),
         }
     }
@@ -161,6 +175,7 @@ impl Executor {
             containment: None,
             checkpoints: None,
             watching: None,
+            branches: None,
             hashes: ProgramHashes::default(),
             had_start: false,
             ready: Vec::new(),
@@ -176,13 +191,11 @@ impl Executor {
                 | Order::Certify { .. }
                 | Order::Judge { tree: JudgedTree::Hidden { in_copy: false, .. }, .. }
         );
-        if let Some(answer) = self.replaced().filter(|_| in_workspace) {
-            return Some(Event::Answered { order: id, answer });
-        }
         if matches!(order, Order::RunAgent { .. }) {
             self.look_for_start(state);
         }
-        if let Some(answer) = self.start_is_another(order, state) {
+        let refused = self.replaced().filter(|_| in_workspace).or_else(|| self.start_is_another(order, state));
+        if let Some(answer) = refused {
             return Some(Event::Answered { order: id, answer });
         }
         let begun = match order {
@@ -218,7 +231,11 @@ impl Executor {
                 Ok(call) => self.run_agent(id, order, state, call),
                 Err(answer) => Err(answer),
             },
+            Order::WriteText { .. } => self.write_text(id, order, state),
             Order::RunGate { gate, .. } => self.run_gate(id, *gate, state),
+            Order::Branches { rung, branches, .. } => {
+                return Some(self.try_branches(id, *rung, branches, state));
+            }
             Order::Notify { result, text } => {
                 let output = self.run.path.join("notify");
                 let task =
@@ -234,6 +251,33 @@ impl Executor {
                 Event::Noticed(Notice::Started { order: id, process })
             }
         })
+    }
+
+    fn write_text(&mut self, id: OrderId, order: &Order, state: &RunState) -> Result<OpenOrder, Answer> {
+        let Order::WriteText { purpose, choice, reservation } = order else {
+            return Err(Answer::Failed { what: "a bug of loop: this is not an order for a text".to_owned() });
+        };
+        let call = self.ledger.begin_text(state, choice, *reservation)?;
+        let asked = TextOrder { order: id, purpose: *purpose };
+        let (task, reader) = self.contained(state, |executor, containment| {
+            text_writer::start(&executor.run, state, asked, choice, containment)
+        })?;
+        Ok(OpenOrder { id, task, work: Work::Text(Box::new(TextWork { reader, call })) })
+    }
+
+    fn try_branches(&mut self, id: OrderId, rung: u32, branches: &[BranchPlan], state: &RunState) -> Event {
+        match OpenBranches::start(id, rung, branches, &self.run, state) {
+            Ok(open) => {
+                let process = open.process();
+                self.branches = Some(open);
+                Event::Noticed(Notice::Started { order: id, process })
+            }
+            Err(error) => {
+                let trouble = Some(format!("the branches could not be started: {error}"));
+                let report = BranchesReport { trouble, ..BranchesReport::default() };
+                Event::Answered { order: id, answer: Answer::Branches(Box::new(report)) }
+            }
+        }
     }
 
     fn certify(&mut self, id: OrderId, state: &RunState) -> Result<OpenOrder, Answer> {
@@ -286,11 +330,18 @@ impl Executor {
         state: &RunState,
         call: Option<CallRecord>,
     ) -> Result<OpenOrder, Answer> {
-        let Order::RunAgent { choice, notes, injected, session, .. } = order else {
+        let Order::RunAgent { iteration, attempt, choice, notes, injected, session, .. } = order else {
             return Err(Answer::Failed { what: "a bug of loop: this is not an order for an agent".to_owned() });
         };
         let (task, reader) = self.contained(state, |executor, containment| {
-            let input = AttemptInput { choice, notes, injected: *injected, session: session.as_deref() };
+            let request = AttemptRequest {
+                iteration: *iteration,
+                attempt: *attempt,
+                choice: choice.clone(),
+                notes: notes.clone(),
+                injected: *injected,
+            };
+            let input = AttemptInput { request: &request, session: session.as_deref() };
             attempt::start(&executor.run, state, input, &executor.workspace, containment)
         })?;
         let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
@@ -366,7 +417,7 @@ impl Executor {
             });
         };
         if self.checkpoints.is_none() {
-            match CheckpointWorker::new(self.run.checkpoints(spec), &self.run.path, self.workspace.clone()) {
+            match CheckpointWorker::new(self.run.checkpoints(spec), &self.run, self.workspace.clone()) {
                 Ok(worker) => self.checkpoints = Some(worker),
                 Err(error) => return Some(Answer::Blocked { why: format!("no checkpoints: {error}") }),
             }
@@ -406,6 +457,15 @@ impl Executor {
     /// Suspends all processes, or lets them continue.
     pub(crate) fn freeze(&mut self, still: bool) {
         self.open.iter_mut().for_each(|open| open.task.freeze(still));
+        self.branches.iter().for_each(|open| open.freeze(still));
+    }
+
+    /// A person who wants the run to stop after the iteration wants that of its branches, too.
+    pub(crate) fn on_fact(&mut self, fact: &Fact) {
+        let Fact::Happened(input) = fact else { return };
+        if matches!(input.event, Event::Requested { request: Request::Stop, .. }) {
+            self.branches.iter().for_each(OpenBranches::stop);
+        }
     }
 
     /// Ends an order early; its answer still comes.
@@ -413,6 +473,9 @@ impl Executor {
         if let Some(at) = self.holds.iter().position(|hold| *hold == id) {
             self.holds.swap_remove(at);
             self.ready.push(Event::Answered { order: id, answer: Answer::Held });
+        }
+        if let Some(branches) = self.branches.as_mut().filter(|open| open.id == id) {
+            return branches.cancel();
         }
         let mut open = self.open.iter_mut().filter(|open| open.id == id).peekable();
         if let (None, Some(worker)) = (open.peek(), &self.checkpoints) {
@@ -424,13 +487,14 @@ impl Executor {
     /// Kills the processes of an order that was cancelled and does not end; its answer still comes.
     pub(crate) fn kill(&mut self, id: OrderId) {
         self.open.iter_mut().filter(|open| open.id == id).for_each(|open| open.task.cut());
+        self.branches.iter_mut().filter(|open| open.id == id).for_each(OpenBranches::kill);
     }
 
     /// What is known from the live stream of the agent that works.
     pub(crate) fn live(&self) -> Option<&LiveDigest> {
         self.open.iter().find_map(|open| match &open.work {
             Work::Agent(agent) => Some(agent.reader.digest()),
-            Work::Gate(_) | Work::Certify(..) | Work::Judge(_) | Work::Notify => None,
+            Work::Gate(_) | Work::Certify(..) | Work::Judge(_) | Work::Text(_) | Work::Notify => None,
         })
     }
 
@@ -438,7 +502,8 @@ impl Executor {
     pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
         let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
         let checkpoints = self.checkpoints.iter().map(CheckpointWorker::wants);
-        self.open.iter().flat_map(|open| open.task.wants()).chain(containment).chain(checkpoints)
+        let branches = self.branches.iter().flat_map(OpenBranches::fds);
+        self.open.iter().flat_map(|open| open.task.wants()).chain(containment).chain(checkpoints).chain(branches)
     }
 
     /// How long to wait at most.
@@ -448,10 +513,12 @@ impl Executor {
         }
         let silence = |open: &OpenOrder| match &open.work {
             Work::Agent(agent) => agent.silence.as_ref().and_then(|silence| silence.wakes_in(now)),
-            Work::Gate(_) | Work::Certify(..) | Work::Judge(_) | Work::Notify => None,
+            Work::Gate(_) | Work::Certify(..) | Work::Judge(_) | Work::Text(_) | Work::Notify => None,
         };
         let watch = self.watching.as_ref().map(BaselineWatch::wakes_in);
-        self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().chain(watch).min()
+        let branches = self.branches.as_ref().and_then(|open| open.wakes_in(now));
+        let orders = self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten();
+        orders.chain(watch).chain(branches).min()
     }
 
     /// Continues all orders without waiting; gives answers and notices.
@@ -459,6 +526,12 @@ impl Executor {
         let mut events = std::mem::take(&mut self.ready);
         let done = self.checkpoints.iter().flat_map(CheckpointWorker::take);
         events.extend(done.map(|(order, answer)| Event::Answered { order, answer }));
+        if let Some((order, answer)) =
+            self.branches.as_mut().and_then(|open| open.poll(Instant::now()).map(|answer| (open.id, answer)))
+        {
+            self.branches = None;
+            events.push(Event::Answered { order, answer });
+        }
         self.watching.iter_mut().for_each(BaselineWatch::drain);
         let Some((_, containment)) = &mut self.containment else { return events };
         containment.check_shim();
@@ -476,6 +549,11 @@ impl Executor {
                 } else {
                     call = agent.call.take();
                 }
+            }
+            if let Work::Text(text) = work
+                && end.is_some()
+            {
+                call = text.call.take();
             }
             let Some(end) = end else {
                 self.open.push(open);

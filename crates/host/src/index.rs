@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loop_core::machine::Machine;
-use loop_core::plan::Plan;
+use loop_core::plan::{Plan, PlanState};
 use loop_core::run::{Run, RunState, Status};
 use loop_core::time::At;
-use loop_core::view::{Liveness, Row};
+use loop_core::view::{Liveness, PlanView, Row};
 use rusqlite::{Connection, ErrorCode, params};
 use rustix::fs::{AtFlags, statat};
 use serde::Serialize;
@@ -130,6 +130,39 @@ impl Indexed for Run {
 
     fn size(row: &Row) -> Option<u64> {
         row.bytes
+    }
+}
+
+impl Indexed for Plan {
+    type Row = PlanView;
+
+    fn folder(home: &Home) -> PathBuf {
+        home.plans()
+    }
+
+    fn row(state: &PlanState, liveness: Liveness, now: At) -> Option<PlanView> {
+        PlanView::of(state, liveness == Liveness::Driven, now)
+    }
+
+    fn times(state: &PlanState) -> RowTimes {
+        RowTimes { created_ms: state.created.wall_ms, updated_ms: state.now.wall_ms }
+    }
+
+    fn rest(view: &PlanView) -> Rest {
+        match view.outcome {
+            Some(_) if view.resumable => Rest::Ended,
+            Some(_) => Rest::Over,
+            None if view.status == Status::Crashed => Rest::Crashed,
+            None => Rest::Driven,
+        }
+    }
+
+    fn on_disk(view: PlanView, size: DiskSize) -> PlanView {
+        PlanView { bytes: Some(size.bytes), ..view }
+    }
+
+    fn size(view: &PlanView) -> Option<u64> {
+        view.bytes
     }
 }
 

@@ -3,11 +3,13 @@
 //! One thread: a run's whole harness is a single loop around `poll`, so that nothing is written
 //! from two places and no lock is ever held while waiting.
 pub mod acp_bridge;
+mod agent_list;
 pub mod agents;
 pub mod approvals;
 pub mod attempt;
 mod attempt_container;
 pub mod attestation;
+mod branches;
 pub mod bug_report;
 pub mod changes;
 pub mod checkpoint;
@@ -42,12 +44,17 @@ mod requests;
 pub mod retention;
 pub mod reverify;
 pub mod run_folder;
+mod score_signals;
 pub mod secrets;
+pub mod sent_prompt;
+mod session_record;
 pub mod settings_files;
 pub mod signals;
 pub mod stop_file;
+mod surroundings;
 pub mod templates;
 pub mod terminal;
+mod text_writer;
 pub mod usable_agent;
 pub mod user_commit;
 pub mod workspace;

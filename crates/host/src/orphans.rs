@@ -75,10 +75,12 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
         | Answer::AgentEnded(_)
         | Answer::GateEnded(_)
         | Answer::Held
+        | Answer::TextEnded(_)
         | Answer::Reserved(_)
         | Answer::Guard(_)
         | Answer::Certify(_)
         | Answer::Judged(_)
+        | Answer::Branches(_)
         | Answer::Notified { .. }
         | Answer::Failed { .. } => (0, Vec::new()),
     };

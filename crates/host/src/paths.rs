@@ -164,6 +164,14 @@ fn is_private(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| ours(&found) && found.mode() & 0o077 == 0)
 }
 
+/// Whether a folder is the top of a repository: `.git` is a file, or a folder with a HEAD. An empty one is none; some
+/// agents leave such folders where they were ended.
+#[must_use]
+pub fn is_git_top(folder: &Path) -> bool {
+    let git = folder.join(".git");
+    git.is_file() || git.join("HEAD").exists()
+}
+
 /// The path that a text of [`text::escape_path`] names.
 #[must_use]
 pub fn path_of(text: &str) -> PathBuf {

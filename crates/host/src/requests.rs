@@ -4,10 +4,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use loop_core::control::{Ask, Call, INJECT_BYTES_MAX};
-use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState, check_name, numbered};
+use loop_core::run::{
+    Change, INJECTIONS_KEPT_MAX, Injected, NOTE_LETTERS_MAX, NoteChange, Request, RunState, check_name, numbered,
+};
 use loop_core::text;
 
-use crate::changes::{ChangeForm, RunActivity, check_changes};
+use crate::changes::{ChangeForm, PAUSE, RunActivity, check_changes};
 use crate::fs::sync_folder;
 use crate::run_folder::RunFolder;
 
@@ -52,7 +54,7 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts) -> Re
         Ask::Resume => Ok(Request::Resume),
         Ask::Cancel => Ok(Request::Cancel),
         Ask::Inject { text, keep } => inject(text, *keep, state, texts).map(Request::Inject),
-        Ask::Set(changes) => set(changes, state),
+        Ask::Set(changes) => pause_of(changes).map_or_else(|| set(changes, state), Ok),
         Ask::Checkpoint { .. } | Ask::Rollback(_) | Ask::RollbackPaths(_) | Ask::CancelRollback
             if !state.has_checkpoints() =>
         {
@@ -64,6 +66,7 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts) -> Re
         // A newer request replaces one that has not begun.
         Ask::Rollback(target) | Ask::RollbackPaths(target) => Ok(Request::Rollback(target.clone())),
         Ask::CancelRollback => Ok(Request::CancelRollback),
+        Ask::Note(change) => note(change, state).map(Request::Note),
         Ask::Reset { session } => Ok(Request::Reset { session: *session }),
         Ask::Pick { .. } => Err("it is one loop, and has no branches".to_owned()),
         Ask::Answer { .. } => {
@@ -82,6 +85,16 @@ pub(crate) fn name_of(by: &str) -> String {
     text::one_line(by, 40)
 }
 
+/// `pause=true` and `pause=false` are what `loop pause` and `loop resume` ask for.
+fn pause_of(changes: &[Change]) -> Option<Request> {
+    let [change] = changes else { return None };
+    match (change.key.as_str(), change.value.as_str()) {
+        (PAUSE, "true") => Some(Request::Pause),
+        (PAUSE, "false") => Some(Request::Resume),
+        (_, _) => None,
+    }
+}
+
 fn set(changes: &[Change], state: &RunState) -> Result<Request, String> {
     if changes.is_empty() {
         return Err("at least one setting".to_owned());
@@ -97,7 +110,8 @@ fn checkpoint(name: Option<&str>, state: &RunState) -> Result<Request, String> {
     Ok(Request::Checkpoint { name: name.to_owned() })
 }
 
-fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Result<Injected, String> {
+/// A text for the next prompt, checked and written; it is safe when `texts` are.
+pub(crate) fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Result<Injected, String> {
     if words.trim().is_empty() {
         return Err("the text is empty".to_owned());
     }
@@ -118,6 +132,23 @@ fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Resul
     let file = write(&texts.folder, number, words).map_err(|error| format!("it cannot be stored: {error}"))?;
     texts.files.push(file);
     Ok(Injected { number, bytes, keep })
+}
+
+/// A change of the notes, checked.
+pub(crate) fn note(change: &NoteChange, state: &RunState) -> Result<NoteChange, String> {
+    match change {
+        NoteChange::Add { text } if text::one_line(text, NOTE_LETTERS_MAX).is_empty() => {
+            Err("the note is empty".to_owned())
+        }
+        NoteChange::Add { text } if text.contains('\n') || text.chars().count() > NOTE_LETTERS_MAX => Err(format!(
+            "a note is one line of at most {NOTE_LETTERS_MAX} letters; for longer texts: loop inject --keep"
+        )),
+        NoteChange::Add { text } => Ok(NoteChange::Add { text: text::one_line(text, NOTE_LETTERS_MAX) }),
+        NoteChange::Strike { id } if state.memory.notes().iter().any(|note| note.id == *id) => {
+            Ok(NoteChange::Strike { id: *id })
+        }
+        NoteChange::Strike { id } => Err(format!("there is no note n{id}")),
+    }
 }
 
 /// A text for the next prompt of a run that no process drives: checked, and safe on disk when this returns. The caller

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use loop_core::agent::Described;
 use loop_core::settings::{
     Given, HiddenSettings, Layer, Project, SettingsError, agents_from_toml, agents_from_yaml, from_environment,
-    from_toml, from_yaml, hidden_from_toml, hidden_from_yaml, project_from_toml,
+    from_named_yaml, from_toml, from_yaml, hidden_from_toml, hidden_from_yaml, project_from_toml,
 };
 use thiserror::Error;
 
@@ -58,6 +58,26 @@ pub fn gather(config: &Path, project: Option<Project>) -> Result<Vec<Given>, Fil
     let mut given = user(config)?;
     given.extend(project.into_iter().flat_map(|project| project.given));
     given.extend(from_environment(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))?);
+    Ok(given)
+}
+
+/// What a file says that a person named for one start: over their own file, below everything else.
+///
+/// # Errors
+/// When there is no such file, or the first thing that is wrong in it.
+pub fn named(path: &Path) -> Result<Vec<Given>, FilesError> {
+    let wrong = |why: &str| FilesError::Io { path: path.to_owned(), source: io::Error::other(why.to_owned()) };
+    let text = text_of(path)?.ok_or_else(|| wrong("there is no such file"))?;
+    let file = path.display().to_string();
+    let is_yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+    let (given, agents, hidden) = if is_yaml {
+        (from_named_yaml(&text, &file)?, agents_from_yaml(&text, &file)?, hidden_from_yaml(&text, &file)?)
+    } else {
+        (from_toml(&text, &file, Layer::User)?, agents_from_toml(&text, &file)?, hidden_from_toml(&text, &file)?)
+    };
+    if !agents.is_empty() || hidden.file.is_some() || !hidden.gates.is_empty() {
+        return Err(wrong("agents and hidden gates may stand only in your own settings file"));
+    }
     Ok(given)
 }
 

@@ -24,6 +24,23 @@ pub struct StopFile {
     reported: Option<String>,
 }
 
+/// What a stop file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopWord {
+    /// End after the work under way. The file was taken away, as far as that was possible.
+    Stop {
+        /// Who asks, for people.
+        by: String,
+    },
+    /// End now.
+    Abort {
+        /// Who asks, for people.
+        by: String,
+    },
+    /// Something else, for people. It is left.
+    Other(String),
+}
+
 impl StopFile {
     /// Watches a file; a relative path counts from the workspace.
     #[must_use]
@@ -57,8 +74,17 @@ impl StopFile {
         self.look_at.saturating_duration_since(now)
     }
 
-    /// Looks, if it is time. An obeyed file is taken away; another content is reported once and left.
+    /// The same as an event of a run.
     pub fn look(&mut self, now: Instant) -> Option<Event> {
+        Some(match self.found(now)? {
+            StopWord::Stop { by } => Event::Requested { request: Request::Stop, by },
+            StopWord::Abort { by } => Event::Requested { request: Request::Abort, by },
+            StopWord::Other(text) => Event::Noticed(Notice::Message { text }),
+        })
+    }
+
+    /// Looks, if it is time. An obeyed file is taken away; another content is reported once and left.
+    pub fn found(&mut self, now: Instant) -> Option<StopWord> {
         if now < self.look_at {
             return None;
         }
@@ -70,14 +96,14 @@ impl StopFile {
         if self.reported.as_ref() == Some(&word) {
             return None;
         }
-        let request = match word.trim() {
-            "stop" => Request::Stop,
-            "abort" => Request::Abort,
+        let at_once = match word.trim() {
+            "stop" => false,
+            "abort" => true,
             other => {
                 let said =
                     format!("{} says {:?}, which is neither stop nor abort", self.named(), text::one_line(other, 40));
                 self.reported = Some(word);
-                return Some(Event::Noticed(Notice::Message { text: said }));
+                return Some(StopWord::Other(said));
             }
         };
         let by = match self.clear() {
@@ -88,7 +114,7 @@ impl StopFile {
                 format!("the stop file, which cannot be removed ({error})")
             }
         };
-        Some(Event::Requested { request, by })
+        Some(if at_once { StopWord::Abort { by } } else { StopWord::Stop { by } })
     }
 
     fn named(&self) -> String {

@@ -1,5 +1,6 @@
 //! Which agent works and whether it can: found, installed, allowed what is asked for, its arguments and variables fit.
 use loop_core::agent::{ADAPTERS, Agent, AgentEnv, Described, Permissions, shell_words};
+use loop_core::policy::router::AUTO;
 use loop_core::settings::{AgentSettings, Key, Layer, Resolved, Settings, keys};
 use loop_core::text;
 
@@ -37,6 +38,9 @@ pub fn find_agent(settings: &Settings, described: &[Described], line: &str) -> R
             .because("--agent custom runs the command that --agent-cmd names")
             .hint(format!("{line} --agent-cmd 'your-agent --its-flags'")));
     }
+    if name == AUTO {
+        return Err(none_installed(settings));
+    }
     let agent = Agent::find(name, described, command).ok_or_else(|| unknown(&settings.resolved, described, name))?;
     check_installed(settings, &agent, line)?;
     check_words(settings)?;
@@ -44,6 +48,15 @@ pub fn find_agent(settings: &Settings, described: &[Described], line: &str) -> R
     check_permissions(of_agent, &agent)?;
     let described = described.iter().find(|one| one.name == name).cloned();
     Ok(UsableAgent { agent, described })
+}
+
+/// `auto`, and no agent of the table is here.
+fn none_installed(settings: &Settings) -> LaunchRefusal {
+    let mut names: Vec<&str> = settings.values.router.models.rows().iter().map(|row| row.agent.as_str()).collect();
+    names.dedup();
+    LaunchRefusal::wrong("no agent is installed that --agent auto could choose")
+        .because(format!("looked on PATH for the agents of the table of models: {}", names.join(", ")))
+        .hint("how to install one: loop agents; or name one: --agent NAME")
 }
 
 /// Refuses an agent whose program is not on this machine.

@@ -48,9 +48,7 @@ impl Memory {
                     *looks += 1;
                     *looks > 2
                 });
-                // The program itself lies in memory once, however many processes it has.
-                let program = found.iter().map(|process| process.program_kib).max().unwrap_or(0);
-                peak = peak.max(found.iter().map(|process| process.own_kib).sum::<u64>() + program);
+                peak = peak.max(found.iter().map(|process| process.own_kib).sum::<u64>());
                 std::thread::sleep(Duration::from_millis(2));
             }
             peak
@@ -58,7 +56,8 @@ impl Memory {
         Self { stop, watcher: Some(watcher) }
     }
 
-    /// The most that all of them needed together at any time, in KiB.
+    /// The most that all of them needed together at any time, in KiB. Pages of the program's own file do not count: how
+    /// many are touched depends on how it was built.
     #[must_use]
     pub fn peak_kib(mut self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
@@ -70,8 +69,6 @@ struct Process {
     pid: u32,
     /// The peak of what it has for itself.
     own_kib: u64,
-    /// What it uses of the program's file.
-    program_kib: u64,
 }
 
 /// Processes of the program with their peaks. They are known by the user's folder in their
@@ -89,8 +86,8 @@ fn look(program: &Path, root: &Path) -> Vec<Process> {
         let known = environment.windows(root.len()).any(|piece| piece == root)
             || found.iter().any(|process| Some(process.pid) == parent);
         if let Some(kib) = field(&status, "VmHWM:").filter(|_| known) {
-            let program_kib = field(&status, "RssFile:").unwrap_or(0);
-            found.push(Process { pid, own_kib: kib.saturating_sub(program_kib), program_kib });
+            let of_file = field(&status, "RssFile:").unwrap_or(0);
+            found.push(Process { pid, own_kib: kib.saturating_sub(of_file) });
         }
     }
     found

@@ -9,7 +9,8 @@
 //! - [`stored_runs`]: many runs on disk in little time
 //! - [`proc`]: what the kernel counted for a process, read from `/proc`
 //! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`],
-//!   [`checkpoint`], [`btrfs`], [`parser`], [`judge`], [`size`], [`flood`], [`copies`], [`plans`]
+//!   [`checkpoint`], [`btrfs`], [`parser`], [`similarity`], [`judge`], [`size`], [`flood`], [`copies`],
+//!   [`plans`]
 
 pub mod btrfs;
 pub mod checkpoint;
@@ -26,6 +27,7 @@ pub mod parser;
 pub mod plans;
 pub mod proc;
 pub mod scratch;
+pub mod similarity;
 pub mod size;
 pub mod stored_runs;
 pub mod syncs;
@@ -56,6 +58,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("checkpoint", checkpoint::measure),
     ("btrfs", btrfs::measure),
     ("parser", parser::measure),
+    ("similarity", similarity::measure),
     ("watched", judge::watched),
     ("judge", judge::measure),
     ("plans", plans::measure),

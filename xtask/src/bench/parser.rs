@@ -40,6 +40,11 @@ pub fn measure(_scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
     ])
 }
 
+/// Builds a program and runs it; what it prints are numbers.
+pub(super) fn numbers_of(program: Program, effort: Effort, words: &[&str]) -> Result<Vec<f64>> {
+    numbers(&program.build(effort)?, words)
+}
+
 /// Runs the program; what it prints are numbers.
 fn numbers(program: &Path, words: &[&str]) -> Result<Vec<f64>> {
     let mut command = Command::new(program);

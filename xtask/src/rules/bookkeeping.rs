@@ -4,8 +4,20 @@
 use crate::{Finding, Tree};
 
 /// The files of a machine that decide. Every other file of its folder is bookkeeping: a new one is checked.
-const DECIDING: [&str; 8] =
-    ["carry.rs", "choice.rs", "deadline.rs", "decide.rs", "finish.rs", "judge.rs", "kept_tests.rs", "step.rs"];
+const DECIDING: [&str; 12] = [
+    "alert_due.rs",
+    "carry.rs",
+    "choice.rs",
+    "deadline.rs",
+    "decide.rs",
+    "finish.rs",
+    "judge.rs",
+    "kept_tests.rs",
+    "recover.rs",
+    "remember.rs",
+    "step.rs",
+    "text_order.rs",
+];
 
 /// What they may not say.
 const REFUSED: [&str; 6] = ["consult(", "&Deciding", ".shown()", "decide::", "judge::", "crate::prompt"];

@@ -15,6 +15,7 @@ pub mod requirements;
 pub mod room_tables;
 pub mod root;
 pub mod size;
+pub mod specification_page;
 pub mod tiers;
 pub mod tuples;
 pub mod unique_types;
@@ -39,6 +40,7 @@ pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
     room_tables::check,
     root::check,
     size::check,
+    specification_page::check,
     tiers::check,
     tuples::check,
     unique_types::check,

@@ -57,7 +57,7 @@ fn in_inner_module(name: &str, prefix: &str) -> bool {
 
 /// The tests of a file by their full names. In `src` they are in a module `tests`; in `tests/it` modules inside the
 /// file are not looked at.
-fn test_names(file: &File) -> Vec<String> {
+pub(super) fn test_names(file: &File) -> Vec<String> {
     let Some((_, inside)) = file.in_crate() else { return Vec::new() };
     let Some(path) = inside.strip_suffix(".rs") else { return Vec::new() };
     let module = |path: &str| path.strip_suffix("/mod").unwrap_or(path).replace('/', "::");

@@ -22,6 +22,7 @@ mod requirements;
 mod room_tables;
 mod root;
 mod size;
+mod specification_page;
 mod tiers;
 mod tree;
 mod tuples;

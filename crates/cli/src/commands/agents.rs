@@ -7,22 +7,29 @@ use loop_core::agent::{
     Agent, AgentCommand, AgentEnv, AgentVariables, AttemptSpec, PERMISSIONS, Permissions, Stdin, SystemBy,
     WithheldReason, shell_words,
 };
+use loop_core::policy::router::{ModelRow, ModelTable, ScoreRow};
+use loop_core::settings::RouterSettings;
 use loop_core::text::{self, nearest};
 use loop_host::agents::{SignIn, engine_sockets, find, number, sign_in, versions};
 use loop_host::attempt::ambient;
+use loop_host::clock::{self, LocalDay};
+use loop_host::ledger::{self, Ledger};
 use loop_host::paths::{is_root, text_of, user_home};
 use loop_host::settings_files;
 use serde_json::{Value, json};
 
 use super::doctor::{mode_in_force, own_values};
+use super::usage::{ledger_error, open_ledger};
 use crate::context::{Context, Done, files_error};
 use crate::render::error::{CommandError, Kind};
+use crate::render::scores::{scores_as_json, scores_in_words};
 use crate::render::table::table_on_screen;
 
 const EXAMPLES: &str = "\
 Examples:
   loop agents                 which agents are installed, their versions, who is signed in
   loop agents claude          how claude would be called, and which of your variables it would get
+  loop agents --scores        what a pass cost with each agent in your own loops
   loop agents --json          the same for programs";
 
 /// Show which agents are here and how they would be called
@@ -32,6 +39,9 @@ pub(crate) struct AgentsArgs {
     /// Only this one, with every detail
     #[arg(value_name = "NAME")]
     name: Option<String>,
+    /// Show what the tries of each agent came to in your own loops: passes, cost, what --router learned expects
+    #[arg(long)]
+    scores: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -47,6 +57,9 @@ struct Row {
 }
 
 pub(crate) fn run(context: &Context, args: &AgentsArgs) -> Done {
+    if args.scores {
+        return scores(context, args);
+    }
     let agents = wanted(context, args.name.as_deref())?;
     let rows = look(agents);
     if args.json {
@@ -58,12 +71,27 @@ pub(crate) fn run(context: &Context, args: &AgentsArgs) -> Done {
             "containment": {"mode": mode.name(), "misses": mode.misses()},
             "engine_sockets": sockets,
             "agents": agents,
+            "models": models_as_json(&own_values(context).router.models, &rows),
         }));
         return Ok(0);
     }
     match (&args.name, rows.as_slice()) {
         (Some(_), [row]) => context.printer.answer(&details(row)),
         _ => context.printer.answer(&overview(context, &rows)),
+    }
+    Ok(0)
+}
+
+/// The results of all loops, or of one agent.
+fn scores(context: &Context, args: &AgentsArgs) -> Done {
+    let recorded = open_ledger(context)?.map(|ledger| ledger.scores()).transpose();
+    let rows = recorded.map_err(|error| ledger_error(&error))?.unwrap_or_default();
+    let shown: Vec<&ScoreRow> =
+        rows.iter().filter(|row| args.name.as_ref().is_none_or(|name| *name == row.agent)).collect();
+    if args.json {
+        context.printer.json(&scores_as_json(&rows, &shown));
+    } else {
+        context.printer.answer(&scores_in_words(&rows, &shown));
     }
     Ok(0)
 }
@@ -136,8 +164,68 @@ fn overview(context: &Context, rows: &[Row]) -> String {
             text_of(&socket)
         ));
     }
+    let router = own_values(context).router;
+    text.push_str(&models_in_words(&router.models, rows));
+    text.push_str(&used_today(context, &router));
     text.push_str("\nhow one is called, and what it gets:  loop agents NAME\n");
     text
+}
+
+/// The table of models, in the order of escalation.
+fn models_in_words(table: &ModelTable, rows: &[Row]) -> String {
+    let lines: Vec<Vec<String>> = table
+        .rows()
+        .iter()
+        .map(|row| {
+            let here = if is_installed(&row.agent, rows) { "yes" } else { "no" };
+            vec![
+                row.agent.clone(),
+                row.model.clone(),
+                row.strength.clone(),
+                row.cost.to_string(),
+                row.context_text(),
+                here.to_owned(),
+                row.use_for.clone(),
+            ]
+        })
+        .collect();
+    let table = table_on_screen(&["AGENT", "MODEL", "STRENGTH", "COST", "CONTEXT", "HERE", "FOR"], &lines);
+    format!("\nmodels that --agent auto and escalation choose from, the cheapest first (setting: models):\n{table}")
+}
+
+/// How many calls of the scarcest model all loops made today.
+fn used_today(context: &Context, router: &RouterSettings) -> String {
+    let now = clock::now();
+    let used = ledger::exists(&context.home.state)
+        .then(|| {
+            Ledger::open(&context.home.state).and_then(|ledger| ledger.scarce_calls(now, LocalDay::here(now.wall_ms)))
+        })
+        .and_then(Result::ok)
+        .unwrap_or(0);
+    let Some(row) = router.models.scarcest().filter(|_| used > 0 || router.opus_daily_limit.is_some()) else {
+        return String::new();
+    };
+    let of = router.opus_daily_limit.map_or_else(String::new, |most| format!(" of {most}"));
+    format!("{}: {used}{of} calls today, by all loops together\n", row.model)
+}
+
+fn is_installed(agent: &str, rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.agent.name() == agent && row.path.is_some())
+}
+
+fn models_as_json(table: &ModelTable, rows: &[Row]) -> Vec<Value> {
+    let one = |row: &ModelRow| {
+        json!({
+            "agent": row.agent,
+            "model": row.model,
+            "strength": row.strength,
+            "cost": row.cost.to_string(),
+            "context_tokens": row.context_tokens,
+            "for": row.use_for,
+            "installed": is_installed(&row.agent, rows),
+        })
+    };
+    table.rows().iter().map(one).collect()
 }
 
 fn missing(agent: &Agent) -> String {
@@ -246,6 +334,7 @@ fn call(agent: &Agent, permissions: Permissions) -> AgentCommand {
         permissions,
         network: false,
         model: None,
+        effort: None,
         args: &[],
         root: is_root(),
         budget: None,

@@ -14,7 +14,7 @@ use crate::render::error::{CommandError, Kind};
 /// Answer a question of a workflow (ask:), so that what waits for it starts
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// The plan: its id, or any beginning of it that fits one plan only
+    /// The plan: its id, any beginning of it that fits one plan only, or @ for the newest of this folder
     #[arg(value_name = "PLAN")]
     plan: String,
     /// The question: the id that it has in the file
@@ -32,7 +32,7 @@ pub(crate) struct AnswerArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &AnswerArgs) -> Done {
-    let folder = context.find_plan(&args.plan)?;
+    let folder = context.find_plan_or_here(&args.plan)?;
     let state = read_plan(&folder).map_err(|error| read_error(&error))?;
     let text = args.text.join(" ");
     if text.trim().is_empty() {

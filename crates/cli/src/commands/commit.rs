@@ -157,13 +157,7 @@ impl PlannedCommit {
         check_message(message)?;
         let plan = user_commit::plan(&context.home, folder, rules)?;
         // A loop without a gate has none.
-        let proof = export(&context.home, folder).ok();
-        let trailer = proof.as_ref().map(|proof| handed::trailer(proof, &proof.envelope.to_line()));
-        let message = match &plan.work {
-            CommittedWork::Run(state) => commit_message::compose(state, message, trailer.as_deref()),
-            CommittedWork::Plan(state) => commit_message::compose_plan(state, message),
-        };
-        Ok(Self { plan, message, proof })
+        Ok(Self::with_message(plan, export(&context.home, folder).ok(), message))
     }
 
     /// What a plan applied.
@@ -175,12 +169,17 @@ impl PlannedCommit {
     ) -> Result<Self, CommandError> {
         check_message(message)?;
         let plan = user_commit::plan_of(&context.home, folder, rules)?;
+        // The proofs of its loops are of their own trees.
+        Ok(Self::with_message(plan, None, message))
+    }
+
+    fn with_message(plan: CommitPlan, proof: Option<Exported>, message: Option<&str>) -> Self {
+        let trailer = proof.as_ref().map(|proof| handed::trailer(proof, &proof.envelope.to_line()));
         let message = match &plan.work {
-            CommittedWork::Run(state) => commit_message::compose(state, message, None),
+            CommittedWork::Run(state) => commit_message::compose(state, message, trailer.as_deref()),
             CommittedWork::Plan(state) => commit_message::compose_plan(state, message),
         };
-        // The proofs of its loops are of their own trees.
-        Ok(Self { plan, message, proof: None })
+        Self { plan, message, proof }
     }
 
     fn commit(&self) -> Result<UserCommit, CommandError> {

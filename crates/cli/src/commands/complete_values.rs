@@ -48,7 +48,9 @@ impl Values {
             (["set"], []) => self.ids().and(pairs()),
             (["set"], _) => pairs(),
             (["diff"], [id]) => self.checkpoints(Some(id)),
-            (["reset" | "checkpoint" | "proof" | "verify" | "accept"] | ["checkpoint", "list"], []) => self.ids(),
+            (["reset" | "prompt" | "checkpoint" | "proof" | "verify" | "accept"] | ["checkpoint", "list"], []) => {
+                self.ids()
+            }
             (["config", "get" | "set"], []) => {
                 Fitting::of(catalogue().map(|key| (key.name.to_owned(), key.doc.to_owned())))
             }

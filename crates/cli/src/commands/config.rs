@@ -1,5 +1,6 @@
 //! `loop config`: show, get, set and check settings.
 use clap::{Args, Subcommand};
+use loop_core::settings::profiles::autonomous;
 use loop_core::settings::{
     Given, Key, Layer, Origin, Resolved, SettingsError, catalogue, key, set_in_toml, too_wide, unset_in_toml,
 };
@@ -167,7 +168,8 @@ fn hidden_count(context: &Context) -> Result<usize, CommandError> {
 }
 
 fn known(name: &str) -> Result<&'static Key, CommandError> {
-    key(name).or_else(|| key(&name.replace('-', "_"))).ok_or_else(|| {
+    let ours = key(name).or_else(|| key(&name.replace('-', "_"))).or_else(|| autonomous::key_of(name));
+    ours.ok_or_else(|| {
         settings_error(&SettingsError::UnknownKey {
             place: "loop config".to_owned(),
             key: name.to_owned(),

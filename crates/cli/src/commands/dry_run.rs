@@ -7,8 +7,8 @@ use loop_core::settings::{GateSpec, Key, PROMISE, Settings, keys};
 use loop_core::text;
 use loop_core::time;
 use loop_host::attempt::added_system_prompt;
-use loop_host::gate::{Rehearsal, rehearse};
-use loop_host::launch::{self, Prepared};
+use loop_host::gate::Rehearsal;
+use loop_host::launch::{self, Prepared, RehearsedStart};
 use serde_json::json;
 
 use crate::context::{Context, Done};
@@ -24,7 +24,7 @@ pub(crate) fn run(context: &Context, prepared: &Prepared, as_json: bool) -> Done
     if !as_json {
         context.printer.answer(&plan(prepared, settings));
     }
-    let seen = rehearse(settings, &prepared.workspace).map_err(|error| {
+    let seen = launch::rehearse_start(&context.home, prepared).map_err(|error| {
         CommandError::new(Kind::Wrong, "the promise cannot be started")
             .because(error.to_string())
             .hint("look at the promise and at the workspace")
@@ -33,8 +33,8 @@ pub(crate) fn run(context: &Context, prepared: &Prepared, as_json: bool) -> Done
         context.printer.progress("stopped; the gates were not all run\n");
         return Ok(STOPPED);
     };
-    let seen: Vec<(&GateSpec, Rehearsal)> = settings.gates.iter().zip(seen).collect();
-    let prompt = prompt(prepared, settings, &seen);
+    let prompt = prompt(prepared, &seen);
+    let seen: Vec<(&GateSpec, Rehearsal)> = settings.gates.iter().zip(seen.gates).collect();
     if as_json {
         context.printer.json(&as_value(prepared, &seen, &prompt));
         return Ok(0);
@@ -113,14 +113,18 @@ fn argv(prepared: &Prepared, settings: &Settings) -> String {
     format!("{}{origin}, {way}", words.join(" "))
 }
 
-fn prompt(prepared: &Prepared, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -> String {
-    let said = |(gate, seen): &(&GateSpec, Rehearsal)| GateSaid {
+fn prompt(prepared: &Prepared, seen: &RehearsedStart) -> String {
+    let settings = &prepared.settings;
+    let said = |(gate, seen): (&GateSpec, &Rehearsal)| GateSaid {
         name: if gate.name == "promise" { String::new() } else { gate.name.clone() },
         watch: gate.watch,
         useful: seen.useful.clone(),
         command: gate.command.clone(),
         red: gate.red,
         ended: Some(seen.ended.brief()),
+        passed: seen.verdict == Verdict::Pass,
+        passed_in_best: false,
+        failing: Vec::new(),
         stderr: seen.stderr.clone(),
         stdout: seen.stdout.clone(),
     };
@@ -129,19 +133,22 @@ fn prompt(prepared: &Prepared, settings: &Settings, seen: &[(&GateSpec, Rehearsa
         tag: settings.values.gate.completion_promise.as_deref().unwrap_or_default(),
     });
     let mut prompt = compose(&Material {
+        form: settings.values.context.prompt_form,
         goal: &prepared.goal,
         inject: &prepared.inject,
-        gates: seen.iter().map(said).collect(),
+        gates: settings.gates.iter().zip(&seen.gates).map(said).collect(),
+        protected: seen.protected.clone(),
+        standing: seen.standing.clone(),
         iteration: 1,
-        iterations_max: settings.values.limits.max_iterations,
+        iterations_max: settings.values.iterations_max(),
         claiming,
         ..Material::default()
     });
     let system = added_system_prompt(&prepared.agent.agent, settings);
-    if prepared.agent.agent.system() == SystemBy::Prompt && !system.is_empty() {
-        prompt.push_str(&format!("\n{system}\n"));
+    if prepared.agent.agent.system() == SystemBy::Prompt {
+        prompt.add_system(&system);
     }
-    prompt
+    prompt.text()
 }
 
 /// What is added to the system prompt itself; none where it stands in the prompt, or where there is nothing.

@@ -1,10 +1,11 @@
 //! `loop history`: the iterations of a loop.
 use clap::Args;
+use loop_core::changes::{Changes, changed_names};
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{Entry, Fact, Order, RunState};
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{Events, History, IterationRow, Record};
+use loop_core::view::{AttemptRow, Events, History, IterationRow, Record};
 use loop_host::attempt::Meaning;
 use loop_host::clock;
 use loop_host::journal;
@@ -154,7 +155,9 @@ pub(super) fn table_text(history: &History, printer: Printer) -> String {
     let columns = OptionalColumns {
         gates: all.iter().any(|row| row.gates.len() > 1),
         tests: all.iter().any(|row| row.tests.is_some()),
+        score: history.uses_score(),
         cost: all.iter().any(|row| row.usage.cost_usd.is_some()),
+        agent: all.iter().flat_map(|row| &row.attempts).any(|attempt| attempt.agent.is_some()),
     };
     let mut rows: Vec<Vec<String>> = all.iter().map(|one| row(one, columns)).collect();
     if let (true, Some(cells)) = (history.is_pass_not_counted(), rows.last_mut()) {
@@ -166,7 +169,9 @@ pub(super) fn table_text(history: &History, printer: Printer) -> String {
     let mut head = vec!["ITER", "CHECKPOINT", "PROMISE"];
     head.extend(columns.gates.then_some("GATES"));
     head.extend(columns.tests.then_some("TESTS"));
+    head.extend(columns.agent.then_some("AGENT"));
     head.extend(["DURATION", "CHANGES"]);
+    head.extend(columns.score.then_some("SCORE"));
     head.extend(columns.cost.then_some("COST"));
     head.push("OUTCOME");
     let table = table_on_screen(&head, &rows);
@@ -179,7 +184,9 @@ pub(super) fn table_text(history: &History, printer: Printer) -> String {
 struct OptionalColumns {
     gates: bool,
     tests: bool,
+    score: bool,
     cost: bool,
+    agent: bool,
 }
 
 /// `1/3 (lint, unit)`: how many gates pass, and those that do not.
@@ -218,11 +225,25 @@ fn row(row: &IterationRow, columns: OptionalColumns) -> Vec<String> {
     cells.extend(columns.gates.then(|| gates_words(row)));
     let tests = row.tests.map_or_else(|| "-".to_owned(), |tests| format!("{}/{}", tests.passed, tests.ran()));
     cells.extend(columns.tests.then_some(tests));
+    cells.extend(columns.agent.then(|| agents_words(row)));
     cells.extend([duration, changes(row)]);
+    let score = row.score.map_or_else(|| "-".to_owned(), |score| format!("{:.2}", score.total));
+    cells.extend(columns.score.then_some(score));
     let cost = row.usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"));
     cells.extend(columns.cost.then_some(cost));
     cells.push(format!("{}{attempts}", row.outcome.name()));
     cells
+}
+
+/// `claude → codex (gpt-5.2)`: who worked in the attempts.
+fn agents_words(row: &IterationRow) -> String {
+    let name = |attempt: &AttemptRow| {
+        let model = attempt.model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
+        format!("{}{model}", attempt.agent.as_deref().unwrap_or(&row.agent))
+    };
+    let mut names: Vec<String> = row.attempts.iter().map(name).collect();
+    names.dedup();
+    text::one_line(&names.join(" → "), 80)
 }
 
 fn promise(verdict: Option<Verdict>) -> &'static str {
@@ -238,22 +259,46 @@ fn changes(row: &IterationRow) -> String {
     row.changes.map_or_else(|| "-".to_owned(), diff::brief)
 }
 
+/// What others changed: how much, and the first files by their names.
+fn others(changes: Changes, names: &[String]) -> String {
+    let named = changed_names(changes.files, names).map_or_else(String::new, |named| format!(" ({named})"));
+    format!("{}, not by the agent{named}", diff::brief(changes))
+}
+
 /// What happened beside iterations: changes by a gate or a person, rollbacks, and protected files that were restored.
 fn beside(history: &History, id: &str) -> String {
     let mut lines = String::new();
     if let Some(changes) = history.not_by_the_agent {
-        let changes = diff::brief(changes);
-        lines
-            .push_str(&format!("before iteration 1: {changes}, not by the agent: loop history {id} --diff initial+\n"));
+        let others = others(changes, &history.names_not_by_the_agent);
+        lines.push_str(&format!("before iteration 1: {others}: loop history {id} --diff initial+\n"));
     }
     for row in &history.iterations {
-        if let Some(changes) = row.not_by_the_agent {
-            let number = row.iteration;
-            let changes = diff::brief(changes);
-            lines.push_str(&format!(
-                "after iteration {number}: {changes}, not by the agent: loop history {id} --diff {number}+\n"
-            ));
+        for marker in &row.markers {
+            lines.push_str(&format!("iteration {}: {}\n", row.iteration, text::one_line(marker, 200)));
         }
+        if let Some(changes) = row.not_by_the_agent {
+            let (number, others) = (row.iteration, others(changes, &row.names_not_by_the_agent));
+            lines.push_str(&format!("after iteration {number}: {others}: loop history {id} --diff {number}+\n"));
+        }
+    }
+    let mut known = None;
+    for (row, attempt) in history.iterations.iter().flat_map(|row| row.attempts.iter().map(move |one| (row, one))) {
+        // Said where it changes: the same rule again is in the JSON.
+        let choice = attempt.rule.as_ref().map(|rule| (rule, &attempt.agent, &attempt.model));
+        if let Some((rule, agent, _)) = choice.filter(|choice| known.as_ref() != Some(choice)) {
+            let agent = agent.as_deref().unwrap_or(&row.agent);
+            let (number, rule) = (row.iteration, text::one_line(rule, 200));
+            lines.push_str(&format!("iteration {number}, attempt {}: {agent} ({rule})\n", attempt.attempt));
+        }
+        known = choice;
+    }
+    for rung in &history.recovery {
+        let after = rung.trigger_iteration;
+        lines.push_str(&format!(
+            "stuck after iteration {after}, rung {}: {}\n",
+            rung.number,
+            text::one_line(&rung.words(), 300)
+        ));
     }
     for back in &history.rollbacks {
         let what = match back.paths.is_empty() {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use loop_core::control::{Ask, INJECT_BYTES_MAX};
+use loop_core::run::NoteChange;
 use loop_core::view::JSON_VERSION;
 use loop_host::launch;
 use loop_host::paths::read_bounded;
@@ -32,6 +33,12 @@ pub(crate) struct InjectArgs {
     /// Repeat it in all later prompts
     #[arg(long)]
     keep: bool,
+    /// Add the text as a note of one line: it has a number, and stays in all prompts until it is struck
+    #[arg(long, conflicts_with_all = ["keep", "file", "node"])]
+    note: bool,
+    /// Strike the note with this number, as loop prompt shows it
+    #[arg(long, value_name = "N", conflicts_with_all = ["text", "keep", "file", "node", "note"])]
+    strike: Option<u32>,
     /// Of a plan: only the loop of this node or branch [default: every loop that is at work]
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
@@ -41,6 +48,16 @@ pub(crate) struct InjectArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &InjectArgs) -> Done {
+    if let Some(id) = args.strike {
+        let folder = context.find_or_here(args.id.id.as_deref(), Wanted::Resumable)?;
+        return note(context, &folder, NoteChange::Strike { id }, args.json);
+    }
+    if args.note {
+        let (id, word) = words(context, args)?;
+        let folder = context.find_or_here(id, Wanted::Resumable)?;
+        let text = word.unwrap_or_default().to_owned();
+        return note(context, &folder, NoteChange::Add { text }, args.json);
+    }
     let (id, word) = words(context, args)?;
     let plan = context.plan_or_here(id, Wanted::Resumable);
     let found = if plan.is_none() { Some(context.find_or_here(id, Wanted::Resumable)?) } else { None };
@@ -64,6 +81,27 @@ pub(crate) fn run(context: &Context, args: &InjectArgs) -> Done {
     }
     let seq = ask::ask(&folder, Ask::Inject { text, keep: args.keep }, "loop inject")?;
     ask::told(context, &folder, said(args), seq, args.json)
+}
+
+/// Adds or strikes a note.
+fn note(context: &Context, folder: &RunFolder, change: NoteChange, json: bool) -> Done {
+    let said = match &change {
+        NoteChange::Add { .. } => "every later prompt will have this note".to_owned(),
+        NoteChange::Strike { id } => format!("note n{id} is struck"),
+    };
+    if folder.holder().is_some() {
+        let seq = ask::ask(folder, Ask::Note(change), "loop inject")?;
+        return ask::told(context, folder, &said, seq, json);
+    }
+    launch::note(&context.home, folder, &change)?;
+    let id = &folder.id;
+    if json {
+        context.printer.json(&json!({"version": JSON_VERSION, "id": id, "said": said, "noted": null}));
+    } else {
+        let next = summary::next_after_change(folder, &[]);
+        context.printer.answer(&format!("loop {id}: {said}\n  next:       {next}\n"));
+    }
+    Ok(0)
 }
 
 /// What becomes of the text.

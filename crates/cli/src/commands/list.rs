@@ -92,8 +92,9 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
         let here = here();
         rows.sort_by_key(|row| row.workspace != here);
         rows.truncate(most);
+        let of_person = |plan: &&PlanView| plan.recovers.is_none();
         let shows_tree = |plan: &&PlanView| args.all || !plan.row().is_over() || plan.resumable;
-        let trees: Vec<&PlanView> = plans.iter().filter(shows_tree).collect();
+        let trees: Vec<&PlanView> = plans.iter().filter(of_person).filter(shows_tree).collect();
         context.printer.answer(&match (rows.is_empty(), readable, all) {
             (false, ..) => listing(&rows, &trees, context.printer.loudness == Loudness::Verbose),
             (true, 1.., _) => format!("none of {readable} loops matches\n"),

@@ -11,7 +11,7 @@ use loop_core::prompt::TASK_BYTES_MAX;
 use loop_core::settings::profiles::loopr::{CONFIG, LooprError, from_config, from_variables};
 use loop_core::settings::{Given, Layer, Origin, keys};
 use loop_host::launch::{self, LaunchRequest};
-use loop_host::paths::text_of;
+use loop_host::paths::{is_git_top, text_of};
 use loop_host::settings_files::{gather, text_of as read_text};
 
 use super::{loopr_status, loopr_status::LooprStatusArgs};
@@ -140,7 +140,7 @@ pub(super) fn root(args: &RootArg) -> Result<PathBuf, CommandError> {
     }
     let with = |is_there: fn(&Path) -> bool| here.ancestors().find(|folder| is_there(folder)).map(Path::to_owned);
     let ours = with(|folder| folder.join(".loopr").is_dir());
-    Ok(ours.or_else(|| with(|folder| folder.join(".git").exists())).unwrap_or(here))
+    Ok(ours.or_else(|| with(is_git_top)).unwrap_or(here))
 }
 
 /// What the root's own file and variables of the same names say.

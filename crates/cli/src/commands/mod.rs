@@ -19,15 +19,18 @@ mod complete_values;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod container_exec;
+mod counted;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod dry_run;
+mod expected_limits;
 pub(crate) mod glance;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod inject;
+pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod loopd;
 pub(crate) mod loopr;
@@ -42,8 +45,10 @@ mod plan_history;
 mod plan_inject;
 mod plan_report;
 mod plan_watch;
+pub(crate) mod prompt;
 pub(crate) mod proof;
 pub(crate) mod prune;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod reset;
 pub(crate) mod resume;
@@ -145,9 +150,12 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Status(args)) => status::run(&context, &args),
         Some(Verb::List(args)) => list::run(&context, &args),
         Some(Verb::History(args)) => history::run(&context, &args),
+        Some(Verb::Prompt(args)) => prompt::run(&context, &args),
         Some(Verb::Diff(args)) => diff::run(&context, &args),
         Some(Verb::Report(args)) => report::run(&context, &args),
         Some(Verb::Usage(args)) => usage::run(&context, &args),
+        Some(Verb::Limits(args)) => limits::run(&context, &args),
+        Some(Verb::Replay(args)) => replay::run(&context, &args),
         Some(Verb::Resume(args)) => resume::run(&context, &args),
         Some(Verb::Stop(args)) => stop::run(&context, &args),
         Some(Verb::Pause(args)) => pause::run(&context, &args),
@@ -189,6 +197,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         Verb::Status(_)
         | Verb::List(_)
         | Verb::History(_)
+        | Verb::Prompt(_)
         | Verb::Diff(_)
         | Verb::Report(_)
         | Verb::Pause(_)
@@ -218,6 +227,8 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Init(_)
         | Verb::Template(_)
         | Verb::Usage(_)
+        | Verb::Limits(_)
+        | Verb::Replay(_)
         | Verb::Agents(_)
         | Verb::Completions(_)
         | Verb::Man(_)

@@ -18,19 +18,22 @@ use crate::render::plan_diffs;
 /// Apply a branch of a plan to the workspace
 #[derive(Debug, Args)]
 pub(crate) struct PickArgs {
-    /// The plan: its id, or any beginning of it that fits one plan only
+    /// The plan: its id, any beginning of it that fits one plan only, or @ for the newest of this folder
     #[arg(value_name = "PLAN")]
     plan: String,
     /// The branch, as the table of the plan names it [default: shows what each one changed, and asks]
     #[arg(value_name = "BRANCH")]
     branch: Option<String>,
+    /// Also where it does not pass: what it left comes into the workspace, and nothing says that it is done
+    #[arg(long, requires = "branch")]
+    anyway: bool,
     /// Print events as lines of JSON instead of a summary
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &PickArgs) -> Done {
-    let folder = context.find_plan(&args.plan)?;
+    let folder = context.find_plan_or_here(&args.plan)?;
     let state = loop_host::plan::read_plan(&folder).map_err(|error| crate::context::read_error(&error))?;
     if let (None, Some(over)) = (&args.branch, ended_otherwise(&state)) {
         return Err(CommandError::new(Kind::Wrong, format!("plan {} waits for no pick", folder.id))
@@ -41,7 +44,7 @@ pub(crate) fn run(context: &Context, args: &PickArgs) -> Done {
         Some(branch) => branch.clone(),
         None => asked(context, &folder, &state)?,
     };
-    let request = checked(&folder, &state, &branch)?;
+    let request = checked(&folder, &state, &branch, args.anyway)?;
     if folder.holder().is_some() {
         let said = format!("the pick of branch {branch} is taken; it is applied when the plan gets there");
         let what = Ask::Pick { branch };
@@ -94,8 +97,14 @@ fn asked(context: &Context, folder: &RunFolder, state: &PlanState) -> Result<Str
     }
 }
 
+/// Whether a branch can be taken though it does not pass.
+fn takes(state: &PlanState, branch: &str) -> bool {
+    let request = NodeId::parse(branch).map(|node| PlanRequest::Pick { node, anyway: true });
+    request.is_ok_and(|request| state.check_request(&request).is_ok())
+}
+
 /// The request, where it makes sense now: nothing is sent and nothing is opened before.
-fn checked(folder: &RunFolder, state: &PlanState, branch: &str) -> Result<PlanRequest, CommandError> {
+fn checked(folder: &RunFolder, state: &PlanState, branch: &str, anyway: bool) -> Result<PlanRequest, CommandError> {
     let id = &folder.id;
     let unknown = |refusal: Refusal| {
         let names: Vec<&str> = state.nodes.iter().map(|node| node.id().as_str()).collect();
@@ -103,13 +112,16 @@ fn checked(folder: &RunFolder, state: &PlanState, branch: &str) -> Result<PlanRe
             .because(refusal.why)
             .hint(format!("one of: {}; see loop status {id}", names.join(", ")))
     };
-    let request = PlanRequest::Pick { node: NodeId::parse(branch).map_err(unknown)? };
+    let request = PlanRequest::Pick { node: NodeId::parse(branch).map_err(unknown)?, anyway };
     let fits = state.check_request(&request);
-    if let Some(over) = ended_otherwise(state) {
+    if let Some(over) = ended_otherwise(state).filter(|_| !anyway) {
         let why = fits.err().map_or_else(|| format!("it has ended: {}", over.reason.text), |refusal| refusal.why);
-        return Err(CommandError::new(Kind::Wrong, format!("plan {id} waits for no pick"))
-            .because(why)
-            .hint(format!("loop status {id}")));
+        return Err(CommandError::new(Kind::Wrong, format!("plan {id} waits for no pick")).because(why).hint(
+            match takes(state, branch) {
+                true => format!("take it all the same: loop pick {id} {branch} --anyway"),
+                false => format!("loop status {id}"),
+            },
+        ));
     }
     match fits {
         Ok(()) => Ok(request),

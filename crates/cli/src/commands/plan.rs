@@ -155,12 +155,13 @@ pub(crate) fn rollback(context: &Context, folder: &RunFolder, to: &str, as_json:
     Ok(0)
 }
 
-/// Rows for people: the loops of a plan stand as one row, which is the plan's. The newest first.
+/// Rows for people: the loops of a plan stand as one row, which is the plan's. The newest first. The branches of a stuck
+/// loop belong to its row.
 pub(crate) fn with_plans(rows: Vec<Row>, plans: &[PlanView]) -> Vec<Row> {
     let is_known = |id: &String| plans.iter().any(|plan| plan.id == *id);
     let mut rows: Vec<Row> = rows.into_iter().filter(|row| !row.plan.as_ref().is_some_and(is_known)).collect();
     if !plans.is_empty() {
-        rows.extend(plans.iter().map(PlanView::row));
+        rows.extend(plans.iter().filter(|plan| plan.recovers.is_none()).map(PlanView::row));
         rows.sort_by(|one, other| other.started_at.cmp(&one.started_at));
     }
     rows
@@ -169,6 +170,6 @@ pub(crate) fn with_plans(rows: Vec<Row>, plans: &[PlanView]) -> Vec<Row> {
 /// Plans that are not over, or that changed since a moment.
 pub(crate) fn views_since(context: &Context, since_ms: u64) -> Vec<PlanView> {
     let since = time::rfc3339(since_ms);
-    let views = crate::plans::views(context).into_iter().map(|(_, view)| view);
+    let views = crate::plans::views_since(context, since_ms).into_iter().map(|(_, view)| view);
     views.filter(|view| !view.row().is_over() || view.updated_at >= since).collect()
 }

@@ -55,14 +55,23 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
         // What `loop verify` left when it was killed; the next one tries again.
         loop_host::workspace::copy::sweep(&context.home.copies()).ok();
     }
-    let (mut removed, mut bytes) = (Vec::new(), 0);
+    let (mut removed, mut plans, mut bytes) = (Vec::new(), Vec::new(), 0);
     if let Some(age_ms) = age_ms {
-        let (gone, freed) = remove_old(context, args, age_ms)?;
+        // Plans first: what one of them needed may then go, too.
+        let (gone, freed) = remove_old_plans(context, args, age_ms)?;
+        plans = gone;
+        bytes += freed;
+        let (gone, freed) = remove_old(context, args, age_ms, &plans)?;
         removed = gone;
-        bytes = freed;
+        bytes += freed;
         if !args.json {
             let word = if args.dry_run { "would free" } else { "freed" };
-            context.printer.answer(&format!("{}, {word} {}\n", loops(removed.len()), text::size(bytes)));
+            let plans = match plans.len() {
+                0 => String::new(),
+                1 => " and 1 plan".to_owned(),
+                count => format!(" and {count} plans"),
+            };
+            context.printer.answer(&format!("{}{plans}, {word} {}\n", loops(removed.len()), text::size(bytes)));
         }
     }
     let thinned = most.map(|most| thin(context, most, args, &removed)).transpose()?;
@@ -71,7 +80,8 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
             thinned.runs.iter().map(|(id, freed)| json!({"id": id, "freed_bytes": freed})).collect::<Vec<_>>()
         });
         context.printer.json(&json!({
-            "version": JSON_VERSION, "dry_run": args.dry_run, "removed": removed, "freed_bytes": bytes,
+            "version": JSON_VERSION, "dry_run": args.dry_run, "removed": removed, "removed_plans": plans,
+            "freed_bytes": bytes,
             "thinned": outputs.unwrap_or_default(), "bytes": thinned.map(|thinned| thinned.after),
         }));
     }
@@ -87,20 +97,58 @@ fn most(context: &Context, args: &PruneArgs) -> Result<Option<u64>, CommandError
     Ok(launch::records_max(&launch::resolve(all)?))
 }
 
-/// Removes those that ended long ago, or only lists them. Returns them and their size.
-fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<RunId>, u64), CommandError> {
-    let now = clock::now().wall_ms;
+/// Whether something that was last changed at this moment is old enough.
+fn is_old(updated_at: &str, age_ms: u64) -> bool {
+    let updated = updated_at.parse::<jiff::Timestamp>().map_or(0, |stamp| stamp.as_millisecond());
+    clock::now().wall_ms.saturating_sub(u64::try_from(updated).unwrap_or(0)) >= age_ms
+}
+
+/// Removes plans that ended long ago, by the rules of loops. One that waits for a person stays.
+fn remove_old_plans(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<RunId>, u64), CommandError> {
+    let _no_pruning = (!args.dry_run).then(|| retention::wait_for_pruning(&context.home));
+    let (mut removed, mut bytes) = (Vec::new(), 0);
+    for (folder, plan) in crate::plans::views(context) {
+        let over = plan.status != Status::Running && (args.all || !plan.resumable);
+        if !(over && is_old(&plan.updated_at, age_ms)) {
+            continue;
+        }
+        let id = folder.id.clone();
+        if plan.waits_for_person {
+            context.printer.progress(&format!("plan {id} stays: it waits for you: loop status {id}\n"));
+            continue;
+        }
+        if let Err(error) = rm::refuse_plan(context, &folder) {
+            context.printer.progress(&format!("plan {id} stays: {}\n", error.what()));
+            continue;
+        }
+        bytes += plan.bytes.unwrap_or(0);
+        let word = if args.dry_run { "would remove" } else { "removed" };
+        if !args.dry_run {
+            rm::remove_plan(context, &folder)?;
+        }
+        say(context, args, &format!("{word} plan {id} ({})\n", plan.status.name()));
+        removed.push(id);
+    }
+    Ok((removed, bytes))
+}
+
+/// Removes those that ended long ago, or only lists them. Returns them and their size. `plans` are gone, or would be.
+fn remove_old(
+    context: &Context,
+    args: &PruneArgs,
+    age_ms: u64,
+    plans: &[RunId],
+) -> Result<(Vec<RunId>, u64), CommandError> {
     let _no_pruning = (!args.dry_run).then(|| retention::wait_for_pruning(&context.home));
     let (mut removed, mut bytes) = (Vec::new(), 0);
     for listed in index::list(&context.home).map_err(|error| runs_error(&error))? {
         let Ok(row) = &listed.row else { continue };
-        let updated = row.updated_at.parse::<jiff::Timestamp>().map_or(0, |stamp| stamp.as_millisecond());
-        let old = now.saturating_sub(u64::try_from(updated).unwrap_or(0)) >= age_ms;
         let over = row.status != Status::Running && (args.all || !row.resumable);
-        if !(old && over) {
+        if !(over && is_old(&row.updated_at, age_ms)) {
             continue;
         }
-        if let Some(plan) = index::open_plan_of(&context.home, row) {
+        let is_needed = |plan: &String| !plans.iter().any(|gone| gone.as_str() == plan);
+        if let Some(plan) = index::open_plan_of(&context.home, row).filter(is_needed) {
             context.printer.progress(&format!("{} stays: plan {plan} needs it\n", listed.run.id));
             continue;
         }

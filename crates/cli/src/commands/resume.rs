@@ -6,7 +6,7 @@ use loop_core::run::{Change, Order};
 use loop_core::view::Waiting;
 use loop_host::changes::{ChangeForm, RunActivity, check_changes};
 use loop_host::launch::{self, PreparedResume, ResumeRequest};
-use loop_host::plan::reopen_plan;
+use loop_host::plan::{budget_request, reopen_plan};
 use loop_host::run_folder::{RunFolder, RunsError};
 
 use super::commit::CommitAtEnd;
@@ -71,10 +71,21 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
 
 /// A plan that is paused is asked to continue; one without a process is driven again.
 fn resume_plan(context: &Context, args: &ResumeArgs, folder: RunFolder) -> Done {
-    if !args.changes().is_empty() || args.inject.is_some() {
-        return Err(CommandError::new(Kind::Wrong, format!("plan {} takes no settings and no text", folder.id))
-            .because("they are for one of its loops")
-            .hint(format!("its loops: loop status {}", folder.id)));
+    let changes = args.changes();
+    if args.inject.is_some() {
+        return Err(CommandError::new(Kind::Wrong, format!("plan {} takes no text at resume", folder.id))
+            .because("a text is for its loops")
+            .hint(format!("resume it, then: loop inject {} TEXT", folder.id)));
+    }
+    let budget = match changes.as_slice() {
+        [] => None,
+        changes => {
+            let state = loop_host::plan::read_plan(&folder).map_err(|error| read_error(&error))?;
+            Some(budget_request(changes, &state)?)
+        }
+    };
+    if folder.holder().is_some() && budget.is_some() {
+        ask::ask(&folder, Ask::Set(changes), "loop resume")?;
     }
     if folder.holder().is_some() {
         return plan::tell(
@@ -84,7 +95,7 @@ fn resume_plan(context: &Context, args: &ResumeArgs, folder: RunFolder) -> Done 
             args.json,
         );
     }
-    let ready = reopen_plan(&context.home, folder, "loop resume", None, &mut context.person())?;
+    let ready = reopen_plan(&context.home, folder, "loop resume", budget, &mut context.person())?;
     best_of::drive(context, ready, args.json)
 }
 

@@ -1,6 +1,9 @@
 //! `loop rm`: remove the records of loops and plans with their checkpoints. The workspace is never touched.
+use std::io::IsTerminal;
+
 use clap::Args;
-use loop_core::plan::PlanState;
+use loop_core::ids::RunId;
+use loop_core::plan::{PlanReasonCode, PlanState};
 use loop_core::run::{MANUAL, check_name};
 use loop_host::checkpoint::{CheckpointContext, Store, cut_off, forget_run};
 use loop_host::index;
@@ -12,6 +15,8 @@ use loop_host::run_folder::{FoundFolder, RunFolder};
 use super::checkpoint_lookup;
 use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
+use crate::render::printer::text_width;
+use crate::render::wrap::hanging;
 
 /// Remove the records and checkpoints of loops and plans that are not running; the loops of a plan stay
 #[derive(Debug, Args)]
@@ -22,6 +27,9 @@ pub(crate) struct RmArgs {
     /// Also those with checkpoints that you took
     #[arg(long)]
     checkpoints: bool,
+    /// Also a plan whose undo, or whose open choice, goes with it
+    #[arg(long)]
+    force: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -95,7 +103,10 @@ pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
                 refuse_needed(context, folder, &going)?;
                 refuse_named(folder, args.checkpoints)?;
             }
-            FoundFolder::Plan(folder) => refuse_plan(context, folder)?,
+            FoundFolder::Plan(folder) => {
+                refuse_plan(context, folder)?;
+                ask_about_plan(context, folder, args.force)?;
+            }
         }
     }
     let mut removed = Vec::new();
@@ -143,7 +154,7 @@ fn checkpoints_of_plan(context: &Context, folder: &RunFolder, state: &PlanState)
 }
 
 /// Refuses a plan that is at work, or whose checkpoints are needed to finish what was begun in the workspace.
-fn refuse_plan(context: &Context, folder: &RunFolder) -> Result<(), CommandError> {
+pub(crate) fn refuse_plan(context: &Context, folder: &RunFolder) -> Result<(), CommandError> {
     let id = &folder.id;
     if folder.holder().is_some() {
         return Err(CommandError::new(Kind::Wrong, format!("plan {id} is at work"))
@@ -169,8 +180,39 @@ fn refuse_plan(context: &Context, folder: &RunFolder) -> Result<(), CommandError
     Err(error.hint(format!("undo it: loop rollback {id} initial")))
 }
 
+/// What of a plan cannot be done any more once its records are gone.
+fn lost_with(state: &PlanState, id: &RunId) -> Option<String> {
+    let rolled_back = state.rollback.as_ref().is_some_and(|back| matches!(back.end, Some(Ok(_))));
+    if state.applying.report.is_some() && !rolled_back {
+        return Some(format!("what it changed in the workspace can then not be undone: loop rollback {id} initial"));
+    }
+    match state.over.as_ref().map(|over| over.reason.code) {
+        Some(PlanReasonCode::AwaitsPick) => Some(format!("a branch can then not be picked: loop pick {id}")),
+        Some(PlanReasonCode::AwaitsAnswer) => Some(format!("its question can then not be answered: loop status {id}")),
+        _ => None,
+    }
+}
+
+/// A person is asked before undo or an open choice goes; a script says --force.
+fn ask_about_plan(context: &Context, folder: &RunFolder, force: bool) -> Result<(), CommandError> {
+    let id = &folder.id;
+    let Ok(state) = read_plan(folder) else { return Ok(()) };
+    let Some(lost) = lost_with(&state, id).filter(|_| !force) else { return Ok(()) };
+    let error = |what: String| {
+        CommandError::new(Kind::Wrong, what).because(lost.clone()).hint(format!("all the same: loop rm {id} --force"))
+    };
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return Err(error(format!("plan {id} is not removed")));
+    }
+    let question = format!("remove plan {id}? {lost} [y/N]");
+    context.printer.error(&format!("{} ", hanging(&question, 0, text_width())));
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map_err(|error| CommandError::of(Kind::Wrong, &error))?;
+    if matches!(line.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(error("nothing was removed".to_owned())) }
+}
+
 /// Removes the records of a plan, its copies and its own checkpoints. Its loops stay. Returns what to say.
-fn remove_plan(context: &Context, folder: &RunFolder) -> Result<String, CommandError> {
+pub(crate) fn remove_plan(context: &Context, folder: &RunFolder) -> Result<String, CommandError> {
     let id = &folder.id;
     let loops: Vec<String> = runs_of_plan(&context.home, id).into_iter().map(|run| run.id.to_string()).collect();
     let kept = read_plan(folder).ok().and_then(|state| checkpoints_of_plan(context, folder, &state));

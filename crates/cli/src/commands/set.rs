@@ -5,7 +5,7 @@ use loop_core::run::{Change, Event, Fact, Request};
 use loop_core::settings::catalogue;
 use loop_core::text;
 use loop_core::view::JSON_VERSION;
-use loop_host::changes::{ChangeForm, RunActivity, check_changes};
+use loop_host::changes::{ChangeForm, PAUSE, RunActivity, check_changes};
 use loop_host::launch;
 use loop_host::run_folder::RunFolder;
 use serde_json::{Value, json};
@@ -55,6 +55,14 @@ pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
     }
     // Checked here too, so that a refusal has its hint. The run itself adds, and finds what is implied.
     let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
+    if let [Change { key, value, .. }] = &changes[..]
+        && key == PAUSE
+        && matches!(value.as_str(), "true" | "false")
+    {
+        let said = if value == "true" { "it pauses after this iteration" } else { "it continues" };
+        let seq = ask::ask(&folder, Ask::Set(changes), "loop set")?;
+        return ask::told(context, &folder, said, seq, args.json);
+    }
     check_changes(&changes, &state, RunActivity::AtWork, ChangeForm::Pairs)?;
     let seq = ask::ask(&folder, Ask::Set(changes), "loop set")?;
     let recorded = recorded(&folder, seq)?;

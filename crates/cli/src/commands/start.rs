@@ -14,12 +14,13 @@ use loop_host::index;
 use loop_host::launch::{self, DrivenRun, LaunchRequest, Prepared, ReadyRun, TaskSource};
 use loop_host::paths::text_of;
 use loop_host::plan::phases_of_template;
+use loop_host::settings_files;
 
 use super::best_of::{self, BestOfArgs};
 use super::commit::CommitAtEnd;
-use super::{checkpoint_lookup, dry_run, workflow};
+use super::{checkpoint_lookup, dry_run, expected_limits, workflow};
 use crate::args::PlaceArg;
-use crate::context::{Context, Done, settings_error};
+use crate::context::{Context, Done, files_error, settings_error};
 use crate::flags::{MORE_FLAGS, StartFlags};
 use crate::kept::KeptCheckpoints;
 use crate::render::error::CommandError;
@@ -46,6 +47,10 @@ pub(crate) struct StartArgs {
     /// Print events as lines of JSON instead of a summary
     #[arg(long)]
     json: bool,
+    /// Read settings from this file, too: TOML, or YAML with the names of the autonomous loop specification. They count
+    /// more than your own file
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    config: Option<PathBuf>,
     #[command(flatten)]
     best_of: BestOfArgs,
     #[command(flatten)]
@@ -58,8 +63,11 @@ pub(crate) struct StartArgs {
 impl StartArgs {
     /// The command line as a request to launch.
     pub(crate) fn request(&self) -> Result<LaunchRequest, CommandError> {
+        let named = self.config.as_deref().map_or(Ok(Vec::new()), settings_files::named);
+        let mut given = named.map_err(|error| files_error(&error))?;
+        given.extend(self.flags.read().map_err(|error| settings_error(&error))?);
         Ok(LaunchRequest {
-            given: self.flags.read().map_err(|error| settings_error(&error))?,
+            given,
             workspace: self.place.workspace.clone(),
             task: task(self.prompt.clone(), self.prompt_file.clone()),
             agent_args: self.rest.clone(),
@@ -81,6 +89,7 @@ pub(crate) fn task(prompt: Option<OsString>, file: Option<PathBuf>) -> TaskSourc
 
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
     let request = args.request()?;
+    args.flags.modes().for_each(|mode| context.printer.progress(&format!("--{} = {}\n", mode.name, mode.flags())));
     if let Some(several) = args.best_of.read()? {
         return best_of::start(context, request, several, args.json);
     }
@@ -115,6 +124,7 @@ pub(crate) fn start_run(
     }
     if !json {
         note_resumable(context, &ready);
+        expected_limits::note(context, ready.state_before());
     }
     let driven = drive_and_report(context, ready, json, history)?;
     driven.discard_if_not_started()?;

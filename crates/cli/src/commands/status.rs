@@ -2,9 +2,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use loop_core::run::{RunState, Status};
+use loop_core::run::{Entry, Outcome, RunState, Status};
 use loop_core::time::{self, At};
-use loop_core::view::{Certificate, Listing, Now, Record, Row};
+use loop_core::view::{Certificate, HarnessFold, Listing, Liveness, Now, Record, Row};
 use loop_host::attempt::live_digest;
 use loop_host::clock;
 use loop_host::index::{self, Listed, ShortList};
@@ -22,7 +22,7 @@ use crate::render::printer::{Printer, stdout_is_terminal, text_width, width};
 use crate::render::summary;
 use crate::render::table::{ShrinkingColumn, cut, table_within};
 use crate::render::wrap::{cut_at_word, labelled};
-use crate::render::{hidden, moment, now, sentences};
+use crate::render::{hidden, moment, now, recovery, sentences};
 
 /// What is known of a run whose journal has no end. A full disk leaves none, either.
 const CUT_OFF: &str = "its process was killed, the machine stopped, or its records could not be written";
@@ -196,7 +196,7 @@ fn one(context: &Context, folder: &RunFolder, json: bool) -> Result<String, Comm
     let driven = folder.holder().is_some();
     let at = clock::now();
     let now_view = doing(folder, &state, at).filter(|_| driven);
-    let mut text = rows_table(std::slice::from_ref(&row));
+    let mut text = harness_lines(&reading.entries, &state, driven) + &rows_table(std::slice::from_ref(&row));
     let whole = Some(row.status_words()).filter(|whole| !text.contains(whole));
     let mut detail = |name: &str, value: &str| match name {
         // What has a command or a path to copy stays in one line.
@@ -229,7 +229,7 @@ fn one(context: &Context, folder: &RunFolder, json: bool) -> Result<String, Comm
         detail(name, &value);
     }
     hidden::failed(folder, &state).iter().for_each(|failed| detail("hidden", failed));
-    for (name, value) in waits_and_end(&row, &state, at) {
+    for (name, value) in waits_and_end(&row, &state, at).into_iter().chain(recovery::lines(&state)) {
         detail(name, &value);
     }
     for (name, command) in summary::looks(&state, &row.id, &kept) {
@@ -243,6 +243,22 @@ fn one(context: &Context, folder: &RunFolder, json: bool) -> Result<String, Comm
     }
     detail("files", &loop_host::paths::text_of(&folder.path));
     Ok(text)
+}
+
+/// The status as the autonomous specification has it, where its log is written.
+fn harness_lines(entries: &[Entry], state: &RunState, driven: bool) -> String {
+    if !state.settings.shown().values.alerts.harness_log {
+        return String::new();
+    }
+    let mut folded = RunState::default();
+    let mut fold = HarnessFold::default();
+    for entry in entries {
+        folded.apply(&entry.fact);
+        fold.take(entry, &folded);
+    }
+    let liveness = if driven { Liveness::Driven } else { Liveness::Free };
+    let lines = fold.status(state, liveness, clock::now()).map(|status| status.lines()).unwrap_or_default();
+    lines.iter().map(|line| format!("{line}\n")).chain(["\n".to_owned()]).collect()
 }
 
 /// What it waits for, how it ended, and what its agent asks.
@@ -263,6 +279,8 @@ fn waits_and_end(row: &Row, state: &RunState, at: At) -> Vec<(&'static str, Stri
             let answer = format!("loop inject {0} \"…\", then: loop resume {0}", row.id);
             lines.push(("asks", format!("{why} · answer: {answer}")));
         }
+        // The question pack says it.
+        (Some(_), None) if state.recovery.questions().is_some() => {}
         (Some(why), None) => lines.push(("waits", format!("until this is fixed: {why}"))),
         (None, _) if row.status == Status::Crashed => {
             let seen = moment::ago_text(&row.updated_at, at.wall_ms);
@@ -363,7 +381,9 @@ fn proof_and_checkpoints(state: &RunState, id: &str, kept: &KeptCheckpoints) -> 
     let is_done = Certificate::of(state).is_some();
     if let Some(judged) = state.checkpoints.verified_before().filter(|judged| !is_done && kept.has(judged)) {
         let again = format!("loop rollback {id} {judged} && loop resume {id}");
-        lines.push(("verified", format!("on {judged}, before it was resumed; back to it: {again}")));
+        let unable = state.over.as_ref().is_some_and(|over| over.outcome == Outcome::Unable);
+        let proof = if unable { format!("; its proof stays: loop proof {id}") } else { String::new() };
+        lines.push(("verified", format!("on {judged}, before it was resumed{proof}; back to it: {again}")));
     }
     if let Some(newest) = &state.checkpoints.newest() {
         lines.push(("checkpoint", checkpoint_words(newest, state, id, kept)));

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use loop_core::run::RunState;
 use loop_core::time;
 use loop_core::view::{Certificate, HiddenAgain, TestCounts, Verification, VerifiedGate, WorkspaceNow};
-use loop_host::attestation::hint_to_verified;
+use loop_host::attestation::{hint_to_verified, keep_proved_end};
 use loop_host::gate::GateProgress;
 use loop_host::hidden::known_gates;
 use loop_host::reverify::{CleanError, ReverifyRequest, reverify};
@@ -104,7 +104,9 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
         (Err(error), None) => return Err(error),
     };
     refuse_words_of_a_proof(&folder, args)?;
-    let state = journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
+    let mut reading = journal::read(&folder.path).map_err(|error| read_error(&error))?;
+    keep_proved_end(&mut reading);
+    let state = reading.fold();
     let certificate = certificate_of(&folder, &state)?;
     if !certificate.verified {
         let verification = Verification::new(certificate, &[], WorkspaceNow::default());

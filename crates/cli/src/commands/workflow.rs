@@ -75,7 +75,7 @@ pub(crate) struct FileArgs {
 /// The arguments of `loop workflow resume`.
 #[derive(Debug, Args)]
 struct ResumeArgs {
-    /// The plan: its id, or the beginning of it
+    /// The plan: its id, the beginning of it, or @ for the newest of this folder
     #[arg(value_name = "ID")]
     id: String,
     /// The workflow file [default: the one that it was started with]
@@ -192,7 +192,7 @@ pub(super) fn start(context: &Context, request: WorkflowRequest, as_json: bool) 
 
 /// Reads the file again and resumes the plan. What was typed at the start holds, and `--set` over it.
 fn resume(context: &Context, args: &ResumeArgs) -> Done {
-    let plan = context.find_plan(&args.id)?;
+    let plan = context.find_plan_or_here(&args.id)?;
     let WorkflowBefore { path, mut start, workspace } = workflow_before(&plan)?;
     let path = args.file.clone().unwrap_or(path);
     let typed: Vec<&str> = args.set.iter().filter_map(|set| Some(set.split_once('=')?.0)).collect();

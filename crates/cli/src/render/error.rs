@@ -45,6 +45,12 @@ impl CommandError {
         Self(self.0.hint(text))
     }
 
+    /// What is wrong, in one sentence.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.0.what
+    }
+
     /// The text for stderr.
     #[must_use]
     pub fn render(&self) -> String {

@@ -1,7 +1,9 @@
 //! The first six lines of a run: what will happen, before it does.
 use loop_core::agent::{Agent, Permissions, adapter};
 use loop_core::run::RunState;
-use loop_core::settings::{AgentSettings, GateSpec, Layer, Resolved, SessionMode, Settings, UNLIMITED, keys};
+use loop_core::settings::{
+    AgentSettings, GateSpec, Layer, Resolved, RouterMode, SessionMode, Settings, UNLIMITED, keys,
+};
 use loop_core::text;
 use loop_core::view::{RunLimit, iteration_text};
 
@@ -19,7 +21,7 @@ pub(crate) fn header(state: &RunState, before: &RunState) -> String {
         resumed(state, before).unwrap_or_else(|| format!("loop {} in {}", spec.id, spec.workspace.path)),
         format!("  task      {}", spec.title()),
         promise(state),
-        format!("  agent     {}{}", agent(&settings.values.agent), withheld(state)),
+        format!("  agent     {}{}{}", agent(&settings.values.agent), others(settings), withheld(state)),
         format!("  limits    {}", limits(settings)),
         format!("  keeps     {} · Ctrl-C stops after the iteration", checkpoints(&spec.backend)),
     ];
@@ -30,7 +32,7 @@ pub(crate) fn header(state: &RunState, before: &RunState) -> String {
 fn resumed(state: &RunState, before: &RunState) -> Option<String> {
     let spec = state.spec.as_ref().filter(|_| !before.phase.is_fresh())?;
     let ended = before.over.as_ref().map_or("its process was cut off", |over| over.reason.text.as_str());
-    let (done, most) = (before.iterations_done(), state.settings.shown().values.limits.max_iterations);
+    let (done, most) = (before.iterations_done(), state.settings.shown().values.iterations_max());
     let ago = moment::ago(before.now.wall_ms, state.now.wall_ms);
     let after = format!("after iteration {}", iteration_text(done, most));
     Some(format!("resumed loop {} {after}: {}, {ago}", spec.id, text::one_line(ended, 44)))
@@ -82,6 +84,18 @@ fn withheld(state: &RunState) -> String {
     }
 }
 
+/// The other agents that may work, where there are some.
+fn others(settings: &Settings) -> String {
+    let enabled = settings.values.enabled();
+    let names: Vec<String> = enabled.iter().skip(1).map(ToString::to_string).collect();
+    let by = match settings.values.router.router {
+        RouterMode::Auto => "chosen by the task among",
+        RouterMode::Learned => "chosen by results among it and",
+        RouterMode::Fixed | RouterMode::Shadow => "else",
+    };
+    if names.is_empty() { String::new() } else { format!(" · {by} {}", text::one_line(&names.join(", "), 80)) }
+}
+
 /// The container that the agent works in, in words; none on this machine.
 pub(crate) fn container(settings: &AgentSettings) -> Option<String> {
     match (&settings.container, &settings.image) {
@@ -121,7 +135,7 @@ fn limits(settings: &Settings) -> String {
         None => "no time limit".to_owned(),
         Some(_) => format!("{} in all", text(keys::max_time())),
     };
-    let iterations = match settings.values.limits.max_iterations {
+    let iterations = match settings.values.iterations_max() {
         None => "any number of iterations".to_owned(),
         Some(1) => "1 iteration".to_owned(),
         Some(number) => format!("{number} iterations"),

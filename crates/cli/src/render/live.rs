@@ -2,18 +2,24 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use loop_core::changes::changed_names;
 use loop_core::ids::OrderId;
+use loop_core::policy::alert::{Alert, AlertType};
 use loop_core::policy::gate::{ExitContradiction, Verdict};
 use loop_core::policy::proof::ProofResult;
 use loop_core::run::{
-    AgentChoice, Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, GatePoint, HoldCause, LastGate,
-    Notice, Order, PAUSE_MS_MAX, Request, RollbackReport, RolledBackFile, RolledBackFiles, RunState, Target,
+    AgentChoice, Answer, AroundEvent, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, GatePoint,
+    HoldCause, InboxEffect, LastGate, NoteChange, Notice, Order, PAUSE_MS_MAX, Request, RollbackReport, RolledBackFile,
+    RolledBackFiles, RunState, Target,
 };
 use loop_core::run::{FileAction, Gate};
 use loop_core::test_output::failure_message;
 use loop_core::text;
 use loop_core::time::{self, At};
-use loop_core::view::{LiveDigest, Now, Record, RunResult, gate_with_verdict, iteration_text, public_event};
+use loop_core::view::{
+    HarnessFold, HarnessStyle, LiveDigest, Liveness, Now, Record, RunResult, gate_with_verdict, iteration_text,
+    public_event,
+};
 use loop_host::driver::Reporter;
 use loop_host::process::tail_of;
 use loop_host::run_folder::RunFolder;
@@ -22,8 +28,9 @@ use super::diff::brief;
 use super::monitor::{self, Monitor};
 use super::outbox::{Outbox, To};
 use super::printer::{Loudness, Paint, Printer};
+use super::status_box::status_box;
 use super::wrap::hanging;
-use super::{moment, now, sentences, summary};
+use super::{moment, now, recovery, sentences, summary, surroundings};
 use crate::kept::local_time;
 
 /// How much of the output of a gate that failed is read for the one line that is shown.
@@ -51,6 +58,8 @@ pub(crate) struct Live {
     day: Option<String>,
     /// What was said of protected files already.
     guard_shown: BTreeSet<String>,
+    /// What the autonomous specification shows.
+    harness: HarnessFold,
 }
 
 impl Live {
@@ -69,6 +78,7 @@ impl Live {
             digest: LiveDigest::default(),
             day: None,
             guard_shown: BTreeSet::new(),
+            harness: HarnessFold::default(),
         }
     }
 
@@ -80,6 +90,7 @@ impl Live {
     /// Takes in what happened before this view began.
     pub(crate) fn saw(&mut self, entry: &Entry, state: &RunState) {
         self.monitor.saw(entry, state);
+        self.harness.take(entry, state);
     }
 
     /// What is known of the run so far.
@@ -161,6 +172,8 @@ impl Live {
                         .map(|change| format!("{} = {}", change.key, change.value))
                         .collect::<Vec<_>>()
                         .join(", "),
+                    Request::Note(NoteChange::Add { .. }) => "a note for all later prompts".to_owned(),
+                    Request::Note(NoteChange::Strike { id }) => format!("note n{id} is struck"),
                     Request::Reset { session: true } => "breaker closed, conversation forgotten".to_owned(),
                     Request::Reset { session: false } => "breaker closed".to_owned(),
                     Request::Accept { .. } => "accepted as it is".to_owned(),
@@ -168,6 +181,7 @@ impl Live {
                 };
                 self.line(Some(Paint::Warn), &format!("{} ({by})", text::one_line(&what, 200)));
             }
+            Event::Around(around) => self.around(around, state),
             Event::Noticed(Notice::Message { text }) => self.line(Some(Paint::Warn), text),
             Event::Created(_)
             | Event::Opened
@@ -177,6 +191,15 @@ impl Live {
                 Notice::Started { .. } | Notice::Silent { .. } | Notice::Retrying { .. } | Notice::Session { .. },
             )
             | Event::DeadlinePassed => {}
+        }
+    }
+
+    fn around(&mut self, around: &AroundEvent, state: &RunState) {
+        for line in surroundings::lines(around) {
+            self.line(Some(Paint::Warn), &line);
+        }
+        if let AroundEvent::Inbox { effect: InboxEffect::Status, .. } = around {
+            self.status_box(state.now, state);
         }
     }
 
@@ -223,9 +246,15 @@ impl Live {
                     self.line(Some(Paint::Warn), &format!("{:>7}  {line}", of(state)));
                 }
             }
+            Answer::Branches(report) => {
+                if let Some(plan) = &report.plan {
+                    self.line(Some(Paint::Dim), &format!("         branches: loop status {plan}"));
+                }
+            }
             Answer::GateEnded(_)
             | Answer::Cleaned { .. }
             | Answer::Held
+            | Answer::TextEnded(_)
             | Answer::Reserved(_)
             | Answer::Certify(_)
             | Answer::Judged(_)
@@ -235,7 +264,9 @@ impl Live {
 
     fn saved(&mut self, saved: &CheckpointReport, state: &RunState) {
         if let Some(changes) = saved.changes {
-            self.line(Some(Paint::Warn), &format!("{:>7}  not by the agent: {}", of(state), brief(changes)));
+            let named = changed_names(changes.files, &saved.names);
+            let named = named.map_or_else(String::new, |named| format!(": {named}"));
+            self.line(Some(Paint::Warn), &format!("{:>7}  not by the agent: {}{}", of(state), brief(changes), named));
         }
         for said in &saved.remarks {
             self.line(Some(Paint::Warn), &format!("         {}", text::one_line(said, 400)));
@@ -329,6 +360,7 @@ impl Live {
                 let limit = state.settings.shown().idle_timeout_ms.map_or_else(String::new, time::spaced);
                 format!("no sign of life for {limit}: ending the agent")
             }
+            CancelCause::Urgent => "an urgent text came: ending the agent, which reads it next".to_owned(),
             CancelCause::Retrying => "the agent waits for its provider by itself: ending the agent".to_owned(),
             CancelCause::Timeout
             | CancelCause::TimeLimit
@@ -361,6 +393,7 @@ impl Live {
                 let answer = format!("answer: loop inject {id} \"…\", then: loop resume {id}");
                 vec![format!("the agent asks: {question}"), answer]
             }
+            HoldCause::Stuck => recovery::waits(state, &id),
             HoldCause::Delay => Vec::new(),
         };
         lines.iter().for_each(|line| self.line(Some(Paint::Warn), line));
@@ -385,7 +418,26 @@ impl Live {
                     self.line(Some(Paint::Warn), &format!("         {refused}"));
                 }
             }
-            Decision::Chosen { choice, .. } => self.chosen(choice),
+            Decision::Chosen { choice, rule, .. } => self.chosen(choice, rule.as_deref()),
+            Decision::Alert(alert) => self.alert(alert, entry.at, state),
+            Decision::Recovery(decision) => {
+                for line in recovery::decided(decision) {
+                    self.line(Some(Paint::Warn), &line);
+                }
+            }
+            Decision::AgentOut { agent, why } => {
+                let text = format!("agent    {agent} failed again and again ({}): another one works", why.word());
+                self.line(Some(Paint::Warn), &text);
+            }
+            Decision::UsedUp { model, most, until_ms } => {
+                let until = moment::ahead(*until_ms, state.now.wall_ms);
+                let text = format!("agent    {model}: all {most} calls of today are used up, until {until}");
+                self.line(Some(Paint::Warn), &text);
+            }
+            Decision::UrgentWaits { most, .. } => {
+                let text = super::surroundings::urgent_waits(*most);
+                self.line(Some(Paint::Warn), &format!("         {text}"));
+            }
             Decision::Clean(judgement) => {
                 if let Some((paint, text)) = sentences::clean_copy(judgement) {
                     self.line(paint, &format!("{:>7}  {text}", of(state)));
@@ -398,10 +450,17 @@ impl Live {
                 }
             }
             Decision::Proof(_) => {}
+            Decision::Text(judgement) => {
+                let purpose = judgement.purpose.words();
+                let why = judgement.why.as_deref().map(|why| text::one_line(why, 200));
+                let said = why.map_or_else(|| "written by an agent".to_owned(), |why| format!("by loop itself: {why}"));
+                self.line(Some(Paint::Dim), &format!("{:>7}  text ({purpose}): {said}", of(state)));
+            }
             Decision::Attempt(_)
             | Decision::OrderDropped { .. }
             | Decision::Interruption { .. }
             | Decision::StatusSkipped
+            | Decision::TextWanted { .. }
             | Decision::Round(_)
             | Decision::Protect(_)
             | Decision::Guard(_)
@@ -409,11 +468,51 @@ impl Live {
         }
     }
 
+    /// An alert; a milestone with the status in a box.
+    fn alert(&mut self, alert: &Alert, at: At, state: &RunState) {
+        self.line(Some(Paint::of_alert(alert.severity)), &alert.line());
+        if alert.alert_type == AlertType::IterationMilestone {
+            self.status_box(at, state);
+        }
+    }
+
+    fn status_box(&mut self, at: At, state: &RunState) {
+        let columns = loop_host::terminal::columns(std::io::stderr()).filter(|_| self.printer.live);
+        let status = self.harness.status(state, Liveness::Driven, at);
+        if let Some(drawn) = status.map(|status| status_box(&status, columns)) {
+            self.clear();
+            self.show(&drawn);
+        }
+    }
+
+    /// The lines of the log of the autonomous specification, where it is written.
+    fn harness(&mut self, entry: &Entry, state: &RunState) {
+        let lines = self.harness.take(entry, state);
+        if !state.settings.shown().values.alerts.harness_log || self.json {
+            return;
+        }
+        for line in lines {
+            let paint = match line.style {
+                HarnessStyle::Begins => Paint::Info,
+                HarnessStyle::Good => Paint::Good,
+                HarnessStyle::Fair => Paint::Warn,
+                HarnessStyle::Poor | HarnessStyle::Stuck => Paint::Bad,
+                HarnessStyle::Marker => Paint::Place,
+                HarnessStyle::Recovery => Paint::Tried,
+            };
+            self.line(Some(paint), &line.text);
+        }
+    }
+
     /// Another agent or model than before. The first one is in the header.
-    fn chosen(&mut self, choice: &AgentChoice) {
-        if self.choice.as_ref().is_some_and(|before| before != choice) {
+    fn chosen(&mut self, choice: &AgentChoice, rule: Option<&str>) {
+        // Another form of the prompt alone is another rung, which says so itself.
+        let same = |before: &AgentChoice| AgentChoice { prompt: choice.prompt, ..before.clone() } == *choice;
+        if self.choice.as_ref().is_some_and(|before| !same(before)) {
             let model = choice.model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
-            self.line(None, &format!("agent    {}{model} from now on", choice.agent));
+            let effort = choice.effort.as_ref().map_or_else(String::new, |effort| format!(", effort {effort}"));
+            let rule = rule.map_or_else(String::new, |rule| format!(" ({})", text::one_line(rule, 200)));
+            self.line(None, &format!("agent    {}{model}{effort} from now on{rule}", choice.agent));
         }
         self.choice = Some(choice.clone());
     }
@@ -556,7 +655,7 @@ fn subject(order: &Order, state: &RunState) -> String {
 
 /// `3/10`, or `3` where there is no limit.
 fn of(state: &RunState) -> String {
-    iteration_text(state.iteration, state.settings.shown().values.limits.max_iterations)
+    iteration_text(state.iteration, state.settings.shown().values.iterations_max())
 }
 
 impl Reporter for Live {
@@ -564,6 +663,7 @@ impl Reporter for Live {
         self.now_wall_ms = entry.at.wall_ms;
         let verbose = self.printer.loudness == Loudness::Verbose;
         let remarks = self.monitor.remarks(entry, state, verbose);
+        self.harness(entry, state);
         if self.json {
             return self.events(entry, state, remarks);
         }
@@ -572,7 +672,10 @@ impl Reporter for Live {
         if !before {
             self.fact(entry, state);
         }
-        for remark in remarks {
+        // The log of the autonomous specification has a line for each mark.
+        let logged = state.settings.shown().values.alerts.harness_log;
+        let is_new = |remark: &monitor::Remark| !(logged && remark.is_marker());
+        for remark in remarks.into_iter().filter(is_new) {
             self.line(Some(remark.paint), &remark.text);
         }
         if before {

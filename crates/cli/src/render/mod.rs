@@ -8,13 +8,18 @@
 //! | `commit_message` | the message of `loop commit` |
 //! | `import` | what `loop import` maps, leaves and writes |
 //! | `hidden` | which hidden gate did not pass, for a person only |
+//! | `status_box` | the status of a loop in a box |
+//! | `recovery` | what is tried because a loop is stuck; what a person needs to know who is to help |
 //! | `moment` | the local time, and how far away it is |
 //! | `error` | an error: what, why, what to do next |
 //! | `table` `wrap` `diff` `pager` | tables, long values beside a label, differences, long answers |
 //! | `plan` `plan_live` `carried` | a plan: its branches while they work, the ranking, its end; a file read again |
 //! | `plan_diffs` `plan_history` | what each branch changed, for a choice; what happened in a plan |
 //! | `plan_report` | a plan as a page to read |
+//! | `surroundings` | what came from around a loop: inbox, variables, files that others changed |
 //! | `report` `page` | the pages of `loop report`, as Markdown or HTML |
+//! | `scores` | what each agent's tries came to, by class of task |
+//! | `windows` | limits of providers: what is used, how fast, and what will become of it |
 //! | `verified` `junit` `handed` | what `loop verify` found; of a proof that was handed over |
 //!
 //! Nothing here decides: it formats views of core.
@@ -40,9 +45,14 @@ pub(crate) mod plan_history;
 pub(crate) mod plan_live;
 pub(crate) mod plan_report;
 pub(crate) mod printer;
+pub(crate) mod recovery;
 pub(crate) mod report;
+pub(crate) mod scores;
 pub(crate) mod sentences;
+pub(crate) mod status_box;
 pub(crate) mod summary;
+pub(crate) mod surroundings;
 pub(crate) mod table;
 pub(crate) mod verified;
+pub(crate) mod windows;
 pub(crate) mod wrap;

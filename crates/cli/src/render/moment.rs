@@ -33,6 +33,11 @@ pub(crate) fn ago(wall_ms: u64, now_ms: u64) -> String {
     format!("{} ({} ago)", clock(wall_ms, now_ms, "%H:%M:%S"), distance(now_ms.saturating_sub(wall_ms)))
 }
 
+/// Only how long ago.
+pub(crate) fn ago_of(wall_ms: u64, now_ms: u64) -> String {
+    format!("{} ago", distance(now_ms.saturating_sub(wall_ms)))
+}
+
 /// The same of a moment as programs get it.
 pub(crate) fn ago_text(rfc3339: &str, now_ms: u64) -> String {
     match rfc3339.parse::<Timestamp>().ok().and_then(|stamp| u64::try_from(stamp.as_millisecond()).ok()) {

@@ -1,10 +1,13 @@
 //! What is printed after every iteration, and when something gets close to its limit.
-use loop_core::policy::runaway::Severity;
+use loop_core::policy::score::Score;
 use loop_core::run::{Entry, Fact, Order, Outcome, RunState, Session};
 use loop_core::settings::{StatusBlock, keys};
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{BreakerView, CallsView, Claims, Record, Used, expired, iteration_text, used};
+use loop_core::view::{
+    BreakerView, CallsView, Claims, Record, ScoreView, Used, expired, iteration_text, markers, score_decides,
+    score_words, used,
+};
 use serde_json::{Value, json};
 
 use super::printer::Paint;
@@ -20,6 +23,11 @@ pub(crate) struct Remark {
 }
 
 impl Remark {
+    /// Whether it is a mark of progress of the agent.
+    pub(crate) fn is_marker(&self) -> bool {
+        self.event.as_ref().is_some_and(|(name, _)| *name == "marker")
+    }
+
     fn line(paint: Paint, text: String) -> Self {
         Self { paint, text, event: None }
     }
@@ -32,7 +40,6 @@ pub(crate) struct Monitor {
     /// The iteration that was judged last.
     judged: Option<u32>,
     used: Vec<Used>,
-    alarm: Option<Severity>,
     session: Option<Session>,
     /// An iteration was judged, and what follows from it is not known yet.
     undecided: bool,
@@ -42,7 +49,6 @@ impl Monitor {
     /// Takes in what happened before this view began.
     pub(crate) fn saw(&mut self, entry: &Entry, state: &RunState) {
         self.record.apply(entry);
-        self.alarm = self.alarm.max(self.record.runaway().map(|alarm| alarm.severity));
         self.remember(entry, state);
     }
 
@@ -64,7 +70,6 @@ impl Monitor {
         remarks.extend(self.expiry(entry, state));
         if judged(state).is_some_and(|iteration| Some(iteration) != self.judged) {
             remarks.extend(iteration(state, verbose));
-            remarks.extend(self.runaway());
             self.undecided = true;
         }
         // What is next is known with the next order; a check of protected files belongs to the gates.
@@ -93,17 +98,10 @@ impl Monitor {
         Some(Remark { paint: Paint::Warn, text, event })
     }
 
-    /// A worse alarm is printed, the same one not again.
-    fn runaway(&mut self) -> Option<Remark> {
-        let alarm = self.record.runaway().filter(|alarm| Some(alarm.severity) > self.alarm)?;
-        self.alarm = Some(alarm.severity);
-        let paint = if alarm.severity == Severity::Critical { Paint::Bad } else { Paint::Warn };
-        let text = format!("{}: {}", alarm.severity.word(), alarm.text);
-        Some(Remark { paint, text, event: Some(("runaway", json!(alarm))) })
-    }
-
     fn limits(&self, entry: &Entry, state: &RunState) -> Vec<Remark> {
-        let near = used(state, entry.at).into_iter().filter(|now| now.warns(&self.used));
+        // Where all alerts are told, one of them is about the time.
+        let told = |now: &Used| state.settings.shown().values.alerts.alerts && now.setting == keys::max_time().name;
+        let near = used(state, entry.at).into_iter().filter(|now| now.warns(&self.used) && !told(now));
         near.map(|now| Remark {
             paint: Paint::Warn,
             text: format!("WARNING: {} % of --{} used: {}", now.share, now.setting.replace('_', "-"), now.text),
@@ -127,6 +125,16 @@ fn iteration(state: &RunState, verbose: bool) -> Vec<Remark> {
         let text = format!("{:>7}  took {took}, {bytes} bytes of output", of(state));
         remarks.push(Remark::line(Paint::Dim, text));
     }
+    for marker in markers(state) {
+        let marker = text::one_line(marker, 200);
+        let event = Some(("marker", json!({"iteration": state.iteration, "marker": marker})));
+        remarks.push(Remark { paint: Paint::Head, text: format!("{:>7}  progress: {marker}", of(state)), event });
+    }
+    if let Some(score) = state.progress.score().filter(|_| score_decides(state)) {
+        let text = format!("{:>7}  score {}", of(state), score_words(score));
+        let event = Some(("score", json!({"iteration": state.iteration, "score": ScoreView::of(score)})));
+        remarks.push(Remark { paint: score_paint(score), text, event });
+    }
     if !state.progress.regressed().is_empty() {
         let names = text::one_line(&state.progress.regressed().join(", "), 300);
         let back = if state.checkpoints.is_reverting() { "; rolling back to before the iteration" } else { "" };
@@ -135,6 +143,15 @@ fn iteration(state: &RunState, verbose: bool) -> Vec<Remark> {
         remarks.push(Remark { paint: Paint::Warn, text, event });
     }
     remarks
+}
+
+/// As the specification colours it: above 0.3, above 0.1, below.
+fn score_paint(score: Score) -> Paint {
+    match score.total {
+        3001.. => Paint::Good,
+        1001..=3000 => Paint::Warn,
+        0..=1000 => Paint::Bad,
+    }
 }
 
 fn progress_line(state: &RunState, entry: &Entry) -> Option<Remark> {
@@ -201,5 +218,5 @@ fn of(state: &RunState) -> String {
 }
 
 fn place(state: &RunState, iteration: u32) -> String {
-    iteration_text(iteration, state.settings.shown().values.limits.max_iterations)
+    iteration_text(iteration, state.settings.shown().values.iterations_max())
 }

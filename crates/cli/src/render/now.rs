@@ -66,6 +66,7 @@ fn activity(now: &Now, at: At, id: &str) -> String {
         Activity::CleanUp => "ending what is left of an interrupted attempt".to_owned(),
         Activity::Judge { tree } => format!("{} · {spent}", judging(*tree)),
         Activity::Certify => "recording the proof".to_owned(),
+        Activity::Text { purpose, agent } => format!("{agent} writes a text ({purpose}) · {spent}{limit}"),
         Activity::Reserve => "asking the ledger for a call".to_owned(),
         Activity::Wait { failure: Some(failure), .. } => {
             format!("{} · {left} left · Enter tries now", failure.replace('_', " "))
@@ -75,6 +76,8 @@ fn activity(now: &Now, at: At, id: &str) -> String {
         Activity::Paused => format!("paused · loop resume {id}"),
         Activity::Blocked { .. } => format!("blocked until that is fixed · loop resume {id}"),
         Activity::Question { .. } => format!("waits for an answer · loop inject {id} \"…\""),
+        Activity::Stuck { .. } => format!("stuck, waits for a person · loop status {id}"),
+        Activity::Branches { branches } => format!("stuck: {branches} branches are tried · {spent}{limit}"),
         Activity::Between => "deciding what is next".to_owned(),
     };
     if now.ending.is_some() && now.works() { format!("{text} · being ended") } else { text }
@@ -83,7 +86,8 @@ fn activity(now: &Now, at: At, id: &str) -> String {
 fn agent_text(agent: &AgentActivity) -> String {
     let attempt = if agent.attempt > 1 { format!(" · attempt {}", agent.attempt) } else { String::new() };
     let status = if agent.status_only { " · asked for its status block" } else { "" };
-    format!("{}{attempt}{status}", agent.agent)
+    let rule = agent.rule.as_ref().map_or_else(String::new, |rule| format!(" ({})", text::one_line(rule, 80)));
+    format!("{}{rule}{attempt}{status}", agent.agent)
 }
 
 /// `gate tests · try 2 of 3`.

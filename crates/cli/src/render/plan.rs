@@ -1,15 +1,19 @@
 //! A plan for people: its branches, the ranking with every column, how it ended and what to type next.
 use loop_core::ended::Ended;
-use loop_core::plan::{ChosenBy, EndedHook, HookWhen, NodeEnd, NodeId, NodeStage, NodeState, PlanOutcome, PlanState};
+use loop_core::plan::{
+    ChosenBy, EndedEarly, EndedHook, HookWhen, NodeEnd, NodeId, NodeStage, NodeState, PlanOutcome, PlanReasonCode,
+    PlanState,
+};
 use loop_core::policy::budget::money_text;
 use loop_core::policy::candidate::{Candidate, CandidateGates, RankColumn};
 use loop_core::text;
 use loop_core::time;
 use loop_core::workflow::FAILED_LOOP_VARIABLE;
+use loop_host::plan::more_budget;
 use serde_json::{Value, json};
 
 use super::printer::{Paint, Printer, stdout_is_terminal, text_width};
-use super::table::table_on_screen;
+use super::table::{fits_screen, table_on_screen};
 use super::wrap::{hanging, labelled};
 
 /// In which column the values of the last lines begin.
@@ -47,6 +51,9 @@ pub(crate) fn header(state: &PlanState) -> String {
         lines.push(format!("promise     {}", text::escaped_head(promise, 200)));
     }
     lines.push(format!("workspace   {} (changed only at the end)", text::escaped_head(&spec.workspace.path, 200)));
+    if stdout_is_terminal() {
+        lines = lines.iter().map(|line| hanging(line, COLUMN, text_width())).collect();
+    }
     lines.join("\n") + "\n"
 }
 
@@ -90,7 +97,7 @@ fn command_of(hook: &EndedHook, state: &PlanState) -> Option<String> {
         HookWhen::Failure => &spec.on_failure,
     };
     let command = list.get(usize::try_from(hook.index).ok()?)?;
-    let failed = state.first_failed.as_ref().and_then(|node| state.node(node)?.run.as_ref()).unwrap_or(&spec.id);
+    let failed = state.blamed().and_then(|node| state.node(node)?.run.as_ref()).unwrap_or(&spec.id);
     let variable = format!("${{{FAILED_LOOP_VARIABLE}}}");
     // As the command was filled: bare, in double quotes, in single quotes.
     let places = [format!("'\"{variable}\"'"), format!("\"{variable}\""), variable];
@@ -110,6 +117,12 @@ pub(super) fn failed_hook(hook: &EndedHook, state: &PlanState) -> Option<String>
     Some(format!("{number} of {} failed ({}): {command}{says}", list_of(hook), short(&how)))
 }
 
+/// A changed limit of money.
+pub(super) fn budget_words(most_micros: Option<u64>) -> String {
+    let most = most_micros.map_or_else(|| "anything".to_owned(), money_text);
+    format!("all loops together may cost {most}")
+}
+
 /// A hook that ended, as JSON.
 pub(crate) fn hook_value(hook: &EndedHook, state: &PlanState) -> Value {
     json!({
@@ -122,9 +135,9 @@ fn short(text: &str) -> String {
     text::one_line(&text::clean(text.as_bytes()), 160)
 }
 
-/// The newest rollback of the workspace, as a line or two; empty where there is none.
+/// The newest rollback of the workspace that holds, as a line or two; empty where there is none.
 pub(crate) fn rolled_back(state: &PlanState) -> String {
-    let Some(rollback) = &state.rollback else { return String::new() };
+    let Some(rollback) = state.rolled_back() else { return String::new() };
     let (to, at) = (short(&rollback.to), time::rfc3339(rollback.at.wall_ms));
     let id = state.spec.as_ref().map_or("PLAN", |spec| spec.id.as_str());
     match &rollback.end {
@@ -139,7 +152,7 @@ pub(crate) fn rolled_back(state: &PlanState) -> String {
 
 /// The same as JSON.
 pub(crate) fn rolled_back_value(state: &PlanState) -> Value {
-    let Some(rollback) = &state.rollback else { return Value::Null };
+    let Some(rollback) = state.rolled_back() else { return Value::Null };
     let done = rollback.end.as_ref().and_then(|end| end.as_ref().ok());
     let failed = rollback.end.as_ref().and_then(|end| end.as_ref().err());
     json!({
@@ -162,7 +175,7 @@ pub(crate) fn table(state: &PlanState) -> String {
     };
     let of = |row: &Candidate| state.nodes.iter().find(|node| node.id().as_str() == row.name);
     let rows: Vec<Vec<String>> = ranking.rows.iter().map(|row| ranked_row(row, of(row), state)).collect();
-    let mut text = table_on_screen(&head, &rows);
+    let mut text = ranking_table(&head, &rows);
     for row in &ranking.rows {
         if let Some(trouble) = &row.metric_trouble {
             text.push_str(&format!("warning: branch {} has no metric: {}\n", row.name, short(trouble)));
@@ -173,6 +186,38 @@ pub(crate) fn table(state: &PlanState) -> String {
         text.push_str(&format!("{}: {}\n", name_of(node), short(&state.node_words(node))));
     }
     text
+}
+
+/// The ranking as a table. On a narrow terminal without the columns in which nothing is known; where that is too wide,
+/// a block of lines for each branch. Nothing is cut.
+fn ranking_table(head: &[&str], rows: &[Vec<String>]) -> String {
+    if fits_screen(head, rows) {
+        return table_on_screen(head, rows);
+    }
+    let is_known = |at: &usize| rows.iter().any(|row| row.get(*at).is_some_and(|cell| cell != "-"));
+    let (known, unknown): (Vec<usize>, Vec<usize>) = (0..head.len()).partition(is_known);
+    let names = |at: &[usize]| at.iter().filter_map(|at| head.get(*at).copied()).collect::<Vec<_>>();
+    let short: Vec<Vec<String>> =
+        rows.iter().map(|row| known.iter().filter_map(|at| row.get(*at).cloned()).collect()).collect();
+    let nowhere = match unknown.as_slice() {
+        [] => String::new(),
+        unknown => {
+            let words = format!("nothing in these columns: {}", names(unknown).join(", "));
+            hanging(&words, 2, text_width()) + "\n"
+        }
+    };
+    let head = names(&known);
+    if fits_screen(&head, &short) {
+        return table_on_screen(&head, &short) + &nowhere;
+    }
+    let mut text = String::new();
+    for row in &short {
+        for (name, cell) in head.iter().zip(row) {
+            text.push_str(&labelled(&name.to_lowercase(), COLUMN, cell));
+        }
+        text.push('\n');
+    }
+    text + &nowhere
 }
 
 fn plain_row(node: &NodeState, state: &PlanState) -> Vec<String> {
@@ -191,7 +236,9 @@ fn ranked_row(row: &Candidate, node: Option<&NodeState>, state: &PlanState) -> V
         (true, CandidateGates::InBranch) => "pass, not on a clean copy".to_owned(),
         (true, CandidateGates::Claimed) => "none, claimed".to_owned(),
         (true, CandidateGates::NotPassed | CandidateGates::NoResult) | (false, _) => {
-            let early = node.and_then(NodeState::end).filter(|end| **end != NodeEnd::NotPassed);
+            let by_budget = NodeEnd::EndedEarly(EndedEarly::Budget);
+            let has_rank = |end: &&NodeEnd| **end == NodeEnd::NotPassed || **end == by_budget;
+            let early = node.and_then(NodeState::end).filter(|end| !has_rank(end));
             match (early, node) {
                 (Some(end), Some(node)) => text::one_line(&state.end_words(node, end), 60),
                 _ => format!("no: {}", row.rank.words()),
@@ -255,6 +302,7 @@ pub(crate) fn summary(state: &PlanState, printer: Printer) -> String {
         let by = match chosen.by {
             ChosenBy::Ranking => why_best(state),
             ChosenBy::Person => "you chose it".to_owned(),
+            ChosenBy::PersonAnyway => "you took it, though it does not pass".to_owned(),
         };
         line("chosen", &format!("branch {node}: {by}"));
     }
@@ -266,8 +314,10 @@ pub(crate) fn summary(state: &PlanState, printer: Printer) -> String {
     if let Some(gates) = &state.applying.gates {
         let all = gates.passed + gates.not_passed;
         line("here", &format!("{} of {all} pass in the workspace", gates.passed));
+        let anyway = state.chosen.as_ref().is_some_and(|chosen| chosen.by == ChosenBy::PersonAnyway);
+        let how = if anyway { "does not pass".to_owned() } else { format!("passes {there}, not here") };
         for gate in &gates.first {
-            line("", &format!("{}: passes {there}, not here: {}", gate.gate, short(&gate.says)));
+            line("", &format!("{}: {how}: {}", gate.gate, short(&gate.says)));
         }
     }
     if let Some(conflict) = &state.applying.conflict {
@@ -328,7 +378,9 @@ fn why_best(state: &PlanState) -> String {
 fn headline(outcome: PlanOutcome) -> (Paint, &'static str) {
     match outcome {
         PlanOutcome::Applied => (Paint::Good, "done"),
+        PlanOutcome::Ranked => (Paint::Good, "ranked, for the loop that was stuck"),
         PlanOutcome::NotHere => (Paint::Bad, "applied, but gates fail here"),
+        PlanOutcome::Taken => (Paint::Warn, "taken, not done"),
         PlanOutcome::NonePassed | PlanOutcome::Incomplete => (Paint::Bad, "not done"),
         PlanOutcome::Conflict => (Paint::Bad, "conflict, nothing was changed"),
         PlanOutcome::AwaitsPerson => (Paint::Warn, "waits for you"),
@@ -338,6 +390,23 @@ fn headline(outcome: PlanOutcome) -> (Paint, &'static str) {
     }
 }
 
+/// The best state of branches of which none passes: how to look at it, and how to take it all the same.
+fn best_state(state: &PlanState, id: &str) -> Vec<(&'static str, String)> {
+    let best = state.ranking.as_ref().and_then(|ranking| {
+        ranking.rows.iter().find_map(|row| {
+            let node = state.nodes.iter().find(|node| node.id().as_str() == row.name)?;
+            node.result_tree().and(node.run.as_ref()).map(|run| (row, run))
+        })
+    });
+    let Some((row, run)) = best else { return Vec::new() };
+    let how = if row.passes { "it passes" } else { "though it does not pass" };
+    vec![
+        ("best state", format!("branch {}: {}", row.name, row.rank.words())),
+        ("look", format!("loop diff {run}")),
+        ("take it", format!("loop pick {id} {} --anyway   ({how}; one rollback undoes it)", row.name)),
+    ]
+}
+
 /// What the person can type next.
 fn next(state: &PlanState, id: &str, outcome: PlanOutcome) -> Vec<(&'static str, String)> {
     let best = state.ranking.as_ref().and_then(|ranking| ranking.rows.first());
@@ -345,20 +414,25 @@ fn next(state: &PlanState, id: &str, outcome: PlanOutcome) -> Vec<(&'static str,
     let run = best.and_then(|row| node(row)?.run.clone());
     let mut lines = Vec::new();
     match outcome {
-        PlanOutcome::Applied | PlanOutcome::NotHere => {
+        PlanOutcome::Applied | PlanOutcome::NotHere | PlanOutcome::Taken => {
             if let Some(run) = state.chosen.as_ref().and_then(|one| state.node(&one.node)?.run.clone()) {
                 lines.push(("look", format!("loop diff {run}   (what the branch changed)")));
-                lines.push(("proof", format!("loop history {run}")));
+                if outcome != PlanOutcome::Taken {
+                    lines.push(("proof", format!("loop history {run}")));
+                }
             }
             lines.push(("undo", format!("loop rollback {id} initial   (as it was when the plan started)")));
             let before = state.applying.report.as_ref().map_or("before-apply", |report| report.undo.as_str());
             lines.push(("", format!("loop rollback {id} {before}   (just before: what you changed meanwhile stays)")));
         }
-        PlanOutcome::NonePassed => {
+        PlanOutcome::Ranked => {
             if let (Some(best), Some(run)) = (best, run) {
                 lines.push(("best state", format!("branch {}: {}", best.name, best.rank.words())));
                 lines.push(("look", format!("loop diff {run}")));
             }
+        }
+        PlanOutcome::NonePassed => {
+            lines.extend(best_state(state, id));
         }
         PlanOutcome::AwaitsPerson => {
             if let (Some(best), Some(run)) = (best, run) {
@@ -373,7 +447,10 @@ fn next(state: &PlanState, id: &str, outcome: PlanOutcome) -> Vec<(&'static str,
             lines.push(("next", format!("move your change away or finish it, then: loop resume {id}")));
         }
         PlanOutcome::Stopped | PlanOutcome::Incomplete | PlanOutcome::Unable => {
-            lines.push(("next", format!("loop resume {id}")));
+            let budget = state.over.as_ref().is_some_and(|over| over.reason.code == PlanReasonCode::Budget);
+            let more = if budget { format!(" {}", more_budget(state)) } else { String::new() };
+            lines.push(("next", format!("loop resume {id}{more}")));
+            lines.extend(best_state(state, id));
         }
         PlanOutcome::Cancelled => lines.push(("look", format!("loop status {id}"))),
     }

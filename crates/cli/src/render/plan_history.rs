@@ -8,6 +8,7 @@ use loop_host::clock;
 
 use super::diff::brief;
 use super::moment;
+use super::plan::budget_words;
 use super::table::table_on_screen;
 
 /// The longest reason that stands in a line below the table.
@@ -27,7 +28,7 @@ pub(crate) fn text(history: &PlanHistory, verbose: bool) -> String {
     let elapsed = time::spaced(plan.elapsed_ms / 1000 * 1000);
     let cost = if plan.cost_micros == 0 { "no cost reported".to_owned() } else { money_text(plan.cost_micros) };
     text.push_str(&format!("in all: {cost} in {elapsed}\n"));
-    match (&plan.reason, plan.outcome) {
+    match (&plan.reason, &plan.outcome) {
         (Some(reason), Some(outcome)) => {
             text.push_str(&format!("ended: {} ({outcome})\n", text::one_line(reason, REASON_LETTERS_MAX)));
         }
@@ -92,7 +93,7 @@ fn row(plan: &PlanView, node: &NodeRow, run: Option<&NodeRun>, is_earlier: bool)
 /// Why a node is where it is, where a word is not enough: it was not started, stopped, or failed.
 fn reason(node: &NodeRow) -> Option<String> {
     let needs = matches!(
-        node.state,
+        node.state.as_ref(),
         "not_started" | "not_passed" | "conflict" | "failed_merge_gates" | "host_failure" | "stopped" | "refused"
     );
     needs.then(|| node.words.clone())
@@ -127,7 +128,9 @@ fn beside(history: &PlanHistory, verbose: bool) -> String {
             PlanRequest::Pause => "pause".to_owned(),
             PlanRequest::Resume => "resume".to_owned(),
             PlanRequest::Cancel => "cancel".to_owned(),
-            PlanRequest::Pick { node } => format!("pick branch {node}"),
+            PlanRequest::Pick { node, anyway: false } => format!("pick branch {node}"),
+            PlanRequest::Pick { node, anyway: true } => format!("take branch {node}, though it does not pass"),
+            PlanRequest::Budget { most_micros } => budget_words(*most_micros),
             PlanRequest::Answer { node, .. } => format!("answer to {node}"),
             PlanRequest::Rollback { to, .. } => format!("roll back to {to}"),
         };

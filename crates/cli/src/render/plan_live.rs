@@ -16,7 +16,7 @@ use loop_host::paths::Home;
 use serde_json::{Value, json};
 
 use super::outbox::{Outbox, To};
-use super::plan::{failed_hook, hook_value, is_workflow, name_of, pick_command};
+use super::plan::{budget_words, failed_hook, hook_value, is_workflow, name_of, pick_command};
 use super::printer::{Loudness, Paint, Printer};
 use super::table::cut;
 use super::{now, summary};
@@ -152,7 +152,8 @@ impl PlanLive {
                     PlanRequest::Pause => "pausing after the iterations of all loops".to_owned(),
                     PlanRequest::Resume => "resuming".to_owned(),
                     PlanRequest::Cancel => "cancelling".to_owned(),
-                    PlanRequest::Pick { node } => format!("branch {node} is to be applied"),
+                    PlanRequest::Pick { node, .. } => format!("branch {node} is to be applied"),
+                    PlanRequest::Budget { most_micros } => budget_words(*most_micros),
                     PlanRequest::Rollback { to, .. } => format!("rolling back to {to}"),
                     PlanRequest::Answer { node, .. } => format!("the question of {node} is answered"),
                 };
@@ -307,6 +308,7 @@ impl PlanLive {
                 PlanOrder::Apply { .. } => "applying the chosen branch to the workspace",
                 PlanOrder::RollBack { .. } => "rolling the workspace back",
                 PlanOrder::Hook { .. } => "running a hook",
+                PlanOrder::Notify { .. } => "running the notification command",
                 PlanOrder::Ask(PlanQuestion::Pick) => "which branch is applied? its number, then Enter",
                 PlanOrder::Copy { .. }
                 | PlanOrder::Run { .. }
@@ -379,6 +381,11 @@ impl Reporter<Plan> for PlanLive {
         self.out.flush();
         self.err.flush();
         if self.json || !self.printer.live || !self.err.is_empty() {
+            return;
+        }
+        // A person types below the question: nothing is drawn over that.
+        let asks = state.plan_order().is_some_and(|(_, open)| open.order == PlanOrder::Ask(PlanQuestion::Pick));
+        if asks && !self.is_watched {
             return;
         }
         let width = if self.is_watched {

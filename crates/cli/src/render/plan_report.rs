@@ -1,5 +1,6 @@
 //! `loop report PLAN` for people, and a plan among the loops of a night.
 use loop_core::policy::budget::money_text;
+use loop_core::policy::candidate::RankColumn;
 use loop_core::run::Status;
 use loop_core::text;
 use loop_core::time;
@@ -23,12 +24,12 @@ pub(crate) fn of_plan(history: &PlanHistory, patch: Option<String>) -> Vec<Block
     if let Some(ranking) = &plan.ranking {
         page.push(Block::Heading(2, "Ranking".to_owned()));
         let mut head = vec!["Branch"];
-        head.extend(&ranking.columns);
+        head.extend(RankColumn::ALL.into_iter().filter(|one| *one != RankColumn::Order).map(RankColumn::name));
         head.push("Before the next by");
         let row = |row: &RankingRow| {
             let mut cells = vec![row.branch.clone()];
             cells.extend(row.cells.iter().cloned());
-            cells.push(row.decided_by.unwrap_or_default().to_owned());
+            cells.push(row.decided_by.as_deref().unwrap_or_default().to_owned());
             cells
         };
         page.push(Block::Table(head, ranking.rows.iter().map(row).collect()));
@@ -76,7 +77,7 @@ pub(super) fn in_short(plan: &PlanView) -> Vec<(String, String)> {
 
 fn standing(plan: &PlanView) -> String {
     let why = plan.reason.as_ref().map_or_else(String::new, |why| format!(": {}", text::one_line(why, 300)));
-    format!("{}{why}", plan.outcome.unwrap_or_else(|| plan.status.name()).replace('_', " "))
+    format!("{}{why}", plan.outcome.as_deref().unwrap_or_else(|| plan.status.name()).replace('_', " "))
 }
 
 /// The commands that a person may want next, the most likely one first.
@@ -90,7 +91,7 @@ pub(super) fn commands(plan: &PlanView) -> Vec<(String, String)> {
         lines.push(line("next", format!("loop resume {id}")));
     }
     lines.push(line("look", format!("loop history {id}")));
-    if matches!(plan.outcome, Some("applied" | "not_here")) {
+    if matches!(plan.outcome.as_deref(), Some("applied" | "not_here" | "taken")) {
         lines.push(line("changes", format!("loop diff {id}")));
         lines.push(line("undo", format!("loop rollback {id} initial")));
     }

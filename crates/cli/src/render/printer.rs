@@ -2,6 +2,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use loop_core::policy::alert::Severity;
+
 /// Why an answer could not be written, where that is so.
 static LOST: OnceLock<String> = OnceLock::new();
 
@@ -46,9 +48,23 @@ pub(crate) enum Paint {
     Head,
     /// Where something is.
     Place,
+    /// Good to know.
+    Info,
+    /// What was tried.
+    Tried,
 }
 
 impl Paint {
+    /// The colour of an alert: blue, yellow, red, green, red.
+    pub(crate) fn of_alert(severity: Severity) -> Self {
+        match severity {
+            Severity::Info => Self::Info,
+            Severity::Warning => Self::Warn,
+            Severity::Critical | Severity::Error => Self::Bad,
+            Severity::Success => Self::Good,
+        }
+    }
+
     fn code(self) -> &'static str {
         match self {
             Self::Good => "32",
@@ -57,6 +73,8 @@ impl Paint {
             Self::Dim => "2",
             Self::Head => "1",
             Self::Place => "36",
+            Self::Info => "34",
+            Self::Tried => "35",
         }
     }
 }

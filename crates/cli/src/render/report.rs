@@ -240,6 +240,7 @@ fn waited(wait: &ReportedWait, local: &dyn Fn(&str) -> String) -> String {
         HoldCause::Limit => "the provider",
         HoldCause::Question => "an answer to the agent's question",
         HoldCause::Calls => "the limit of calls in an hour",
+        HoldCause::Stuck => "a person, because it was stuck",
     };
     let long = wait.seconds.map_or_else(|| "end not known".to_owned(), took);
     format!("{long} in iteration {}: {cause} (since {})", wait.iteration, local(&wait.at))

@@ -1,6 +1,6 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
 use loop_core::agent::Failure;
-use loop_core::policy::budget::{MICROS, money_exact};
+use loop_core::policy::budget::{MICROS, growth, money_exact};
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::proof::{FindingKind, NotedBecause};
 use loop_core::policy::reserve::{Cap, Reserved};
@@ -9,12 +9,12 @@ use loop_core::settings::{OnQuestion, OnTamper, UNLIMITED};
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::{BreakerView, Claims, Record, qualification};
-use loop_host::paths::path_of;
+use loop_host::paths::{is_git_top, path_of};
 use loop_host::run_folder::RunFolder;
 
 use super::printer::{Loudness, Paint, Printer, stdout_is_terminal, text_width};
 use super::wrap::{hanging, labelled};
-use super::{monitor, sentences};
+use super::{monitor, recovery, sentences};
 use crate::kept::{KeptCheckpoints, local_time};
 
 /// In which column the values of the last lines begin.
@@ -58,7 +58,7 @@ pub(crate) fn summary(
     let weaker = weaker.map(|how| labelled("weaker", COLUMN, &text::one_line(how, 160))).collect::<String>();
     let proof = over.proof.as_deref().map(proof_lines).unwrap_or_default();
     let proof = proof.iter().map(|(label, value)| labelled(label, COLUMN, value)).collect::<String>();
-    let restored = record.restored().map(|row| labelled("restored", COLUMN, &text::one_line(&row.words(), 300)));
+    let restored = restored_and_tried(state, record);
     let id = &spec.id;
     let done = state.iterations_done();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
@@ -83,12 +83,21 @@ pub(crate) fn summary(
     format!(
         "{head}{}{weaker}{proof}{}{}{}{}{}{next}",
         gates.collect::<String>(),
-        restored.collect::<String>(),
+        restored,
         labelled("changes", COLUMN, changes),
         claims_and_limits(state, record.claims()),
         labelled("cost", COLUMN, &format!("{} · {iterations} in {spent}", cost(state))),
         labelled("status", COLUMN, &format!("{status} ({}){qualified}", over.reason.code.name())),
     )
+}
+
+/// Protected files that were restored, and what is tried because the loop is stuck. Where a person is needed, the first
+/// line names the command that shows it.
+fn restored_and_tried(state: &RunState, record: &Record) -> String {
+    let restored = record.restored().map(|row| labelled("restored", COLUMN, &text::one_line(&row.words(), 300)));
+    let tried = if state.recovery.questions().is_some() { Vec::new() } else { recovery::lines(state) };
+    let stuck = tried.into_iter().map(|(name, value)| labelled(name, COLUMN, &value));
+    restored.chain(stuck).collect()
 }
 
 /// How to allow the change of a file that was restored in the last two iterations, where the limit ended the loop.
@@ -109,6 +118,7 @@ fn headline(outcome: Outcome) -> (Paint, &'static str) {
         Outcome::Claimed => (Paint::Good, "done, claimed by the agent, not verified"),
         Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => (Paint::Bad, "not done"),
         Outcome::Stopped => (Paint::Warn, "stopped"),
+        Outcome::Paused => (Paint::Bad, "paused"),
         Outcome::Cancelled => (Paint::Warn, "cancelled"),
         Outcome::Unable => (Paint::Bad, "could not work"),
     }
@@ -244,6 +254,7 @@ fn next(state: &RunState, outcome: Outcome, id: &str, kept: &KeptCheckpoints) ->
         | Outcome::Blocked
         | Outcome::Tampered
         | Outcome::Stopped
+        | Outcome::Paused
         | Outcome::Unable => lines.push(("next", next_command(state, id))),
     }
     lines.iter().map(|(name, command)| format!("{:<12}{command}\n", format!("{name}:"))).collect()
@@ -253,7 +264,7 @@ fn next(state: &RunState, outcome: Outcome, id: &str, kept: &KeptCheckpoints) ->
 fn may_be_committed(state: &RunState) -> bool {
     let Some(spec) = state.spec.as_ref().filter(|_| state.iteration > 0) else { return false };
     let asked = state.settings.shown().values.output.commit;
-    !asked && path_of(&spec.workspace.path).ancestors().any(|folder| folder.join(".git").exists())
+    !asked && path_of(&spec.workspace.path).ancestors().any(is_git_top)
 }
 
 /// How a person looks at a pass that was not believed, lets it be judged again, or accepts it as it is.
@@ -337,12 +348,13 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
             format!("{inject}   (or --max-identical-output {})", twice(breaker.max_identical_output))
         }
         ReasonCode::TestLoops => format!("{inject}   (or --max-test-only {})", twice(breaker.max_test_only)),
+        ReasonCode::AlertPause => format!("{inject}   (when you have looked at it)"),
         ReasonCode::OutputDecline => format!("{inject}   (or --output-decline unlimited)"),
         ReasonCode::MissingStatus => {
             format!("loop resume {id} --max-missing-status {}", twice(breaker.max_missing_status))
         }
         ReasonCode::SafetyCompletion => format!("loop resume {id} --no-strict-completion   (to believe it)"),
-        ReasonCode::AgentBlocked => inject,
+        ReasonCode::AgentBlocked | ReasonCode::Stuck => inject,
         ReasonCode::Tamper => after_tamper(state, id),
         ReasonCode::Question => format!("{inject}   (your answer; or --on-question decide)"),
         ReasonCode::GateUnverifiable => format!("loop resume {id}   (when the promise can be run)"),
@@ -397,15 +409,22 @@ fn more_time(state: &RunState, id: &str) -> String {
     format!("loop resume {id} --max-time +{hours}h   (or when the provider's limit is over)")
 }
 
-/// Resumes with the limit raised that was reached, by as much again.
+/// What to add to `--max-cost`: as much again, or more where another call would not fit. A call without a known cost
+/// counts no more than the whole limit, so it counts more under a larger one.
+fn more_cost(state: &RunState, most: u64) -> u64 {
+    let mut free = state.settings.shown().clone();
+    free.caps.cost_micros = None;
+    most.max(growth(most, state.cost_micros(&free), state.worst_micros(&free)))
+}
+
+/// Resumes with the limit raised that was reached, by as much again or by what another call needs.
 fn more_budget(state: &RunState, id: &str) -> String {
     let caps = &state.settings.shown().caps;
-    let money = |most: Option<u64>| money_exact(most.unwrap_or(MICROS));
     let count = |most: Option<u64>| most.unwrap_or(10);
     let tokens = caps.tokens.is_some_and(|most| state.tokens(state.settings.shown()) >= most);
     let day = "   (or tomorrow, by UTC)";
     match state.budget.call() {
-        Some(Reserved::Denied { cap, .. }) => match cap {
+        Some(Reserved::Denied { cap, day: used, .. }) => match cap {
             Cap::CallsPerHour => {
                 let more = count(caps.calls_per_hour.map(u64::from));
                 format!("loop resume {id} --max-calls-per-hour +{more}   (or in an hour)")
@@ -414,16 +433,25 @@ fn more_budget(state: &RunState, id: &str) -> String {
                 format!("loop resume {id} --max-calls-per-day +{}{day}", count(caps.calls_per_day.map(u64::from)))
             }
             Cap::CostPerDay => {
-                format!("loop resume {id} --max-cost-per-day +{}{day}", money(caps.cost_per_day_micros))
+                let most = caps.cost_per_day_micros.unwrap_or(MICROS);
+                let more = most.max(growth(most, used.cost_micros, state.worst_micros(state.settings.shown())));
+                format!("loop resume {id} --max-cost-per-day +{}{day}", money_exact(more))
             }
             Cap::TokensPerDay => {
                 format!("loop resume {id} --max-tokens-per-day +{}{day}", count(caps.tokens_per_day))
             }
+            Cap::ScarcePerDay => format!("loop resume {id} --opus-limit +10   (or after midnight)"),
         },
+        Some(Reserved::Granted { .. }) | None if state.routing.used_up_until_ms().is_some() => {
+            format!("loop resume {id} --opus-limit +10   (or after midnight)")
+        }
         Some(Reserved::Granted { .. }) | None if tokens => {
             format!("loop resume {id} --max-tokens +{}", count(caps.tokens))
         }
-        Some(Reserved::Granted { .. }) | None => format!("loop resume {id} --max-cost +{}", money(caps.cost_micros)),
+        Some(Reserved::Granted { .. }) | None => {
+            let more = more_cost(state, caps.cost_micros.unwrap_or(MICROS));
+            format!("loop resume {id} --max-cost +{}", money_exact(more))
+        }
     }
 }
 
@@ -431,14 +459,14 @@ fn more_budget(state: &RunState, id: &str) -> String {
 fn with_other_limits(state: &RunState, command: String) -> String {
     let settings = state.settings.shown();
     let (limits, caps) = (&settings.values.limits, &settings.caps);
-    let iterations = limits.max_iterations.is_some_and(|most| state.iterations_done() >= most);
+    let iterations = state.settings.shown().values.iterations_max().is_some_and(|most| state.iterations_done() >= most);
     let time = limits.max_time_ms().is_some_and(|most| state.active_ms(state.now) >= most);
     let cost = caps.cost_micros.filter(|most| state.cost_micros(settings) >= *most);
     let tokens = caps.tokens.filter(|most| state.tokens(settings) >= *most);
     let reached = [
         iterations.then(|| ("-n", "+5".to_owned())),
         time.then(|| ("--max-time", "+1h".to_owned())),
-        cost.map(|most| ("--max-cost", format!("+{}", money_exact(most)))),
+        cost.map(|most| ("--max-cost", format!("+{}", money_exact(more_cost(state, most))))),
         tokens.map(|most| ("--max-tokens", format!("+{most}"))),
     ];
     let (line, remark) = command.split_once("   (").unwrap_or((&command, ""));

@@ -52,6 +52,13 @@ pub(crate) fn table_on_screen(head: &[&str], rows: &[Vec<String>]) -> String {
     }
 }
 
+/// Whether the terminal, where there is one, has room for the whole table.
+pub(crate) fn fits_screen(head: &[&str], rows: &[Vec<String>]) -> bool {
+    let columns = loop_host::terminal::columns(std::io::stdout());
+    let widest = table(head, rows).lines().map(UnicodeWidthStr::width).max().unwrap_or(0);
+    columns.is_none_or(|columns| widest <= columns)
+}
+
 /// No column gets narrower than this, or than its head.
 const COLUMN_LEAST: usize = 6;
 

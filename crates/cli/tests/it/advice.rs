@@ -137,7 +137,7 @@ fn a_limit_of_money_with_an_agent_that_reports_no_cost_is_warned_about_and_nothi
         ran.text()
     );
     assert!(!ran.text().contains("spent"), "{}", ran.text());
-    assert!(ran.out().contains(&format!("next:       loop resume {} --max-cost +4.00\n", user.id())), "{}", ran.text());
+    assert!(ran.out().contains(&format!("next:       loop resume {} --max-cost +6.00\n", user.id())), "{}", ran.text());
 }
 
 #[test]

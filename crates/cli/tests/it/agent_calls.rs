@@ -252,7 +252,12 @@ fn what_would_be_dropped_without_a_word_or_written_down_is_refused() {
 #[test]
 fn a_time_on_the_wall_is_read_in_the_zone_that_has_a_name() {
     let env = user().with("TZ", "Asia/Tokyo").with("OPENAI_API_KEY", "dummy-key");
-    let failed = r#"{"type":"turn.failed","error":{"message":"You’ve hit your usage limit. Upgrade to Pro, or try again at 7:45 PM."}}"#;
+    // In five hours, as a clock in Tokyo shows it: a time that has just gone by counts as over.
+    let then = jiff::Timestamp::now() + jiff::Span::new().hours(5);
+    let clock = then.in_tz("Asia/Tokyo").unwrap().strftime("%-I:%M %p").to_string();
+    let failed = format!(
+        r#"{{"type":"turn.failed","error":{{"message":"You’ve hit your usage limit. Upgrade to Pro, or try again at {clock}."}}}}"#
+    );
     env.program(
         "codex",
         &format!(
@@ -265,6 +270,8 @@ fn a_time_on_the_wall_is_read_in_the_zone_that_has_a_name() {
     let until = waiting(&env)["until"].as_str().unwrap().to_owned();
     env.run(&["cancel", &env.id()]).expect_code(0);
     running.end().expect_code(2);
-    // 19:45 in Tokyo is 10:45 in Greenwich, and the whole of that minute has to pass.
-    assert!(until.contains("T10:45:59") || until.contains("T10:46:"), "{until}");
+    // The whole of that minute has to pass.
+    let minute = |at: jiff::Timestamp| at.strftime("T%H:%M:").to_string();
+    let after = minute(then + jiff::Span::new().minutes(1));
+    assert!(until.contains(&format!("{}59", minute(then))) || until.contains(&after), "{then}: {until}");
 }

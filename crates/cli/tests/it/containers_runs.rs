@@ -232,9 +232,10 @@ fn whatever_command_comes_next_ends_what_a_killed_loop_left_in_its_container() {
     place.user.run(&["rm", &place.user.id()]).expect_code(0);
 }
 
-/// Ends the shell that waits beside the agent.
-const BLIND: &str = "for file in /proc/[0-9]*; do case \"$(cat $file/cmdline 2>/dev/null)\" in \
-                     *loop-wa[t]ch*) kill -9 ${file#/proc/};; esac; done; true";
+/// Ends the shell that waits beside the agent, as soon as it is there.
+const BLIND: &str = "for try in $(seq 300); do found=; for file in /proc/[0-9]*; do \
+                     case \"$(cat $file/cmdline 2>/dev/null)\" in *loop-wa[t]ch*) kill -9 ${file#/proc/} && found=1;; \
+                     esac; done; [ -z $found ] || exit 0; sleep 0.1; done; exit 1";
 
 #[test]
 fn an_image_is_a_container_for_the_time_of_the_loop_without_a_network() {

@@ -98,7 +98,8 @@ fn what_an_iteration_changed_is_shown_as_git_would() {
     let same = kept.user.run(&["history", &kept.id, "--diff", "2..2"]).expect_code(0);
     assert_eq!((same.out(), same.err()), (String::new(), "nothing differs between iter-002 and iter-002\n".to_owned()));
     let table = kept.user.run(&["history", &kept.id]).expect_code(0).out();
-    let line = format!("after iteration 1: +1 -0 (1 file), not by the agent: loop history {} --diff 1+\n", kept.id);
+    let line =
+        format!("after iteration 1: +1 -0 (1 file), not by the agent (report): loop history {} --diff 1+\n", kept.id);
     assert!(table.contains(&line), "{table}");
 }
 

@@ -223,6 +223,25 @@ fn a_loop_that_is_done_and_was_rolled_back_says_so_in_its_status() {
 }
 
 #[test]
+fn a_verified_loop_that_was_rolled_back_keeps_its_proof_where_its_resume_cannot_work() {
+    let user = user();
+    let agent = "test -e ../broken && exit 3; touch done";
+    user.run(&start(agent, "test -e done", &["--strength", "off"])).expect_code(0);
+    let id = user.id();
+    let before = user.run(&["proof", &id]).expect_code(0).out();
+    user.run(&["rollback", &id, "initial"]).expect_code(0);
+    user.write("broken", "");
+    let resumed = user.run(&["resume", &id, "-n", "+9"]).expect_code(3);
+    let proof = user.run(&["proof", &id]).expect_code(0);
+    assert!(proof.err().contains("could not work: this is the proof of its end before"), "{}", proof.text());
+    assert!(!before.is_empty() && !proof.out().is_empty(), "{}", resumed.text());
+    user.run(&["verify", &id]).expect_code(0);
+    let status = user.run(&["status", &id]).expect_code(0);
+    assert!(status.out().contains(&format!("its proof stays: loop proof {id}")), "{}", status.text());
+    assert!(status.out().contains("crashed"), "{}", status.text());
+}
+
+#[test]
 fn a_resume_without_its_agent_on_the_path_is_refused_before_anything_begins() {
     let user = user();
     user.program("claude", "[ \"$1\" = --version ] && { echo 1.0; exit 0; }; cat > /dev/null; exit 1");

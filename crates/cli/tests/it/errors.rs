@@ -154,7 +154,7 @@ fn without_an_agent_it_says_what_was_looked_for_and_what_could_be_typed() {
             error: no agent was given, and opencode is not installed
               because: looked on PATH for opencode, claude, codex, gemini, aider, cursor-agent, cline, qwen, copilot, grok, pi, kimi, goose, claude-agent-acp, codex-acp
             hint: npm install -g opencode-ai
-            hint: or give any command: loop start 'fix it' --promise 'npm test' --agent-cmd 'your-agent --its-flags'
+            hint: or give any command: loop start 'fix it' -p 'npm test' --agent-cmd 'your-agent --its-flags'
         "#]],
     );
     refused(
@@ -162,18 +162,34 @@ fn without_an_agent_it_says_what_was_looked_for_and_what_could_be_typed() {
         &expect![[r#"
         error: the custom agent has no command
           because: --agent custom runs the command that --agent-cmd names
-        hint: loop start 'fix it' --promise 'npm test' --agent-cmd 'your-agent --its-flags'
+        hint: loop start 'fix it' -p 'npm test' --agent-cmd 'your-agent --its-flags'
     "#]],
     );
     let user = user();
     user.program("claude", "true");
     user.program("codex", "true");
     let ran = user.run(&["start", "fix it", "-p", "npm test"]).expect_code(4);
-    assert!(ran.err().contains("hint: loop start 'fix it' --promise 'npm test' --agent claude\n"), "{}", ran.text());
+    assert!(ran.err().contains("hint: loop start 'fix it' -p 'npm test' --agent claude\n"), "{}", ran.text());
     assert!(ran.err().contains("--agent codex\n"), "{}", ran.text());
     let ran = user.run(&["start", "fix it", "-p", "npm test", "--agent", "gemini"]).expect_code(4);
     assert!(ran.err().starts_with("error: the agent gemini is not installed\n"), "{}", ran.text());
     assert!(ran.err().contains("hint: npm install -g @google/gemini-cli\n"), "{}", ran.text());
+}
+
+#[test]
+fn the_hint_after_a_refused_start_keeps_the_words_that_were_typed() {
+    let user = user();
+    user.program("claude", "true");
+    let words = ["start", "fix it", "--profile", "autonomous", "-p", "npm test", "--max-cost", "2", "-n", "3"];
+    let gates = ["--gate", "lint=true", "--recover"];
+    let kept = "loop start 'fix it' --profile autonomous -p 'npm test' --max-cost 2 -n 3 --gate 'lint=true' --recover";
+    let hint = format!("hint: {kept} --agent claude\n");
+    for agent in [&["--agent", "codex"][..], &["--agent=codex"], &[]] {
+        let ran = user.run(&[&words[..], agent, &gates[..]].concat()).expect_code(4);
+        assert!(ran.err().contains(&hint), "{agent:?}: {}", ran.text());
+    }
+    let ran = user.run(&["start", "fix it", "-p", "true", "--agent", "codex", "--", "--its-flag"]).expect_code(4);
+    assert!(ran.err().contains("hint: add to what you typed: --agent claude\n"), "{}", ran.text());
 }
 
 #[test]

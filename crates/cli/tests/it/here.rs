@@ -199,7 +199,7 @@ fn a_loop_that_was_resumed_after_a_newer_one_is_the_newest() {
 #[test]
 fn a_folder_without_loops_says_where_it_looked() {
     let (user, _) = three();
-    for words in [&["history"][..], &["resume"], &["rollback", "1"], &["pause"], &["accept"], &["verify"]] {
+    for words in [&["history"][..], &["resume"], &["rollback", "iter-001"], &["pause"], &["accept"], &["verify"]] {
         let (code, _, err) = run_in(&user, "elsewhere", words);
         assert!(code == 4 && err.contains("error: no loop has run in this folder"), "{words:?}: {err}");
         assert!(err.contains("/elsewhere or a folder above it") && err.contains("hint: all loops: loop list"), "{err}");

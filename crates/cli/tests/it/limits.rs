@@ -123,5 +123,5 @@ fn of_two_limits_that_are_reached_the_next_command_raises_both() {
     let user = user();
     let ran = user.run(&start("echo x >> log", "false", &["-n", "1", "--max-cost", "4"])).expect_code(1);
     let id = user.id();
-    assert!(ran.out().contains(&format!("next:       loop resume {id} -n +5 --max-cost +4.00\n")), "{}", ran.text());
+    assert!(ran.out().contains(&format!("next:       loop resume {id} -n +5 --max-cost +6.00\n")), "{}", ran.text());
 }

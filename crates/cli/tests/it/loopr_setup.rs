@@ -140,7 +140,8 @@ fn the_root_is_the_flag_else_the_nearest_folder_with_our_folder_else_the_top_of_
     assert_eq!(begin(&env, "a/b", &["loop", "do it"]), "a/b/.loopr/status.json", "this one");
     let env = loopr(DONE);
     env.write("work/a/.git/HEAD", "ref: refs/heads/main\n");
-    assert_eq!(begin(&env, "a/b/c", &["loop", "do it"]), "a/.loopr/status.json", "the top of git");
+    std::fs::create_dir_all(env.work().join("a/b/.git")).unwrap();
+    assert_eq!(begin(&env, "a/b/c", &["loop", "do it"]), "a/.loopr/status.json", "the top of git, not an empty folder");
     let env = loopr(DONE);
     env.write("work/.loopr/config", "");
     env.write("work/a/.git/HEAD", "ref: refs/heads/main\n");

@@ -243,6 +243,59 @@ fn a_person_picks_on_the_terminal_with_the_changes_and_the_table_in_view() {
 }
 
 #[test]
+fn what_cannot_be_picked_on_the_terminal_is_answered_with_what_can_be_typed() {
+    // req: D-16 partly: a pick on a terminal
+    let user = user();
+    let line = format!(
+        "{} start 'do it' --promise 'grep -q 2 answer' --judge workspace --agent-cmd 'echo $LOOP_BRANCH > answer' -n 1 \
+         --strength off --best-of 2 --best-of-manual",
+        env!("CARGO_BIN_EXE_loop")
+    );
+    let mut running = user.begin_on_a_terminal(&line, Stdio::piped());
+    user.wait_for_screen("which branch is applied?", 1);
+    for (typed, why) in [
+        ("1\n", "branch 1 cannot be applied: did not pass"),
+        ("7\n", "there is no branch \"7\"; type one that passes (2) and Enter"),
+        ("abc\n", "there is no branch \"abc\"; type one that passes (2) and Enter"),
+        ("\n", "no branch was typed; type one that passes (2) and Enter"),
+    ] {
+        running.type_in(typed.as_bytes());
+        user.wait_for_screen(why, 1);
+    }
+    running.type_in(b"2\n");
+    drop(running.end().expect_code(0));
+    let screen = user.screen();
+    let asked = screen.split_once("which branch is applied?").map_or("", |(_, after)| after);
+    let asked = asked.split("is to be applied").next().unwrap_or_default();
+    assert!(!asked.lines().any(|line| line.trim_start().starts_with("2  passed")), "{asked}");
+    assert!(!asked.lines().any(|line| line.trim_start().starts_with("1  did not")), "{asked}");
+}
+
+#[test]
+fn after_ctrl_c_at_the_question_which_branch_the_choice_is_still_open() {
+    // req: D-16 partly: a pick on a terminal
+    let user = user();
+    let program = env!("CARGO_BIN_EXE_loop");
+    let line = format!(
+        "exec {program} start 'do it' --promise 'grep -q 2 answer' --judge workspace \
+         --agent-cmd 'echo $LOOP_BRANCH > answer' -n 1 --strength off --best-of 2 --best-of-manual"
+    );
+    let mut running = user.begin_on_a_terminal(&line, Stdio::piped());
+    user.wait_for_screen("which branch is applied?", 1);
+    running.type_in(b"\x03");
+    drop(running.end().expect_code(1));
+    let id = plan(&user);
+    let status = user.run(&["status", &id]).expect_code(0);
+    for text in [user.screen(), status.out()] {
+        assert!(text.contains(&format!("loop pick {id} 2")), "{text}");
+        assert!(!text.contains("--anyway"), "{text}");
+    }
+    assert_eq!(user.run(&["status", &id, "--json"]).expect_code(0).json()["outcome"], "awaits_person");
+    drop(user.run(&["pick", &id, "2"]).expect_code(0));
+    assert_eq!(user.read("work/answer"), "2\n");
+}
+
+#[test]
 fn a_pick_without_a_branch_asks_on_a_terminal_and_says_what_is_missing_elsewhere() {
     // req: D-16 partly: a pick on a terminal
     let user = user();

@@ -21,7 +21,7 @@ const BASE: [&str; 9] = [
 ];
 
 /// Refused: what is typed, and a word of the reason.
-const REFUSED: [(&[&str], &str); 19] = [
+const REFUSED: [(&[&str], &str); 16] = [
     (&["--checkpoint", "none"], "--checkpoint none"),
     (&["--container", "c"], "container"),
     (&["--image", "i"], "container"),
@@ -30,9 +30,6 @@ const REFUSED: [(&[&str], &str); 19] = [
     (&["--commit-message", "x"], "--commit-message"),
     (&["--commit-hooks"], "--commit-hooks"),
     (&["--with-own-edits"], "--with-own-edits"),
-    (&["--notify"], "--notify"),
-    (&["--stop-file", "halt"], "--stop-file"),
-    (&["--clear-stop"], "--clear-stop"),
     (&["--reset-circuit"], "--reset-circuit"),
     (&["--agent-model", "m"], "--agent-model"),
     (&["--no-promise"], "--no-promise"),
@@ -217,7 +214,7 @@ const OTHER: [&str; 54] = [
 ];
 
 /// Of the command or of the plan as a whole: shown by other stories, or below.
-const OF_THE_PLAN: [&str; 16] = [
+const OF_THE_PLAN: [&str; 19] = [
     "--quiet",
     "--workspace",
     "--verbose",
@@ -234,7 +231,83 @@ const OF_THE_PLAN: [&str; 16] = [
     "--max-cost",
     "--inject",
     "--agent",
+    "--notify",
+    "--stop-file",
+    "--clear-stop",
 ];
+
+/// Settings of autonomous work: applied by each branch, in a third start.
+const AUTONOMOUS: [&str; 66] = [
+    "--agents",
+    "custom",
+    "--branch-budget",
+    "4",
+    "--branch-count",
+    "2",
+    "--branch-exploration",
+    "--leash",
+    "0.5",
+    "--max-summary-tokens",
+    "900",
+    "--prompt-form",
+    "history",
+    "--raw-window-size",
+    "4",
+    "--summarize-every",
+    "6",
+    "--text-writer",
+    "loop",
+    "--alert-every",
+    "7",
+    "--alerts",
+    "--alerts-log",
+    ".harness/other.log",
+    "--check-env-vars",
+    "--cli-default",
+    "custom",
+    "--complex-words",
+    "design",
+    "--enable-inbox",
+    "--harness-log",
+    "--implementation-words",
+    "write",
+    "--inbox-path",
+    ".harness/in",
+    "--ladder",
+    "fresh:1, human",
+    "--mode",
+    "turbo",
+    "--models",
+    "custom m $ 100k",
+    "--opus-daily-limit",
+    "9",
+    "--pause-on-critical",
+    "--prefer-cheap",
+    "--priority",
+    "cost",
+    "--progress-by",
+    "score",
+    "--progress-threshold",
+    "0.2",
+    "--prompt-mutations",
+    "2",
+    "--recover",
+    "--recovery-budget",
+    "8",
+    "--research-words",
+    "find",
+    "--router",
+    "fixed",
+    "--state-db",
+    "--stuck-after",
+    "4",
+    "--watch-ignore",
+    "*.tmp",
+    "--watch-workspace",
+];
+
+/// Flags that stand for several settings, or for a file of them: each branch has these settings.
+const OF_SEVERAL: [&str; 3] = ["--autonomous", "--conservative", "--config"];
 
 fn start(more: &[&str]) -> Vec<String> {
     [&["start", "do it"][..], &BASE, &["2"], more].concat().iter().map(ToString::to_string).collect()
@@ -250,7 +323,7 @@ fn flags_of_help(user: &TestEnv) -> BTreeSet<String> {
     let is_flag = |line: &&str| line.trim_start().starts_with('-');
     let of_line = |line: &str| {
         let word = line.split_whitespace().find(|word| word.starts_with("--"))?;
-        let name = word.split(['=', ',', '[', '.']).next()?;
+        let name = word.split(['=', ',', '[', '.', ';', ')']).next()?;
         Some(name.to_owned())
     };
     help.lines().filter(is_flag).filter_map(of_line).filter(|name| name.len() > 2).collect()
@@ -266,6 +339,8 @@ fn every_flag_of_a_start_is_in_one_of_these_lists() {
     known.extend(flags_in(&OTHER));
     known.extend(flags_in(&RED));
     known.extend(flags_in(&OF_THE_PLAN));
+    known.extend(flags_in(&AUTONOMOUS));
+    known.extend(flags_in(&OF_SEVERAL));
     let unknown: Vec<String> = flags_of_help(&user).difference(&known).cloned().collect();
     assert_eq!(unknown, Vec::<String>::new(), "say what a plan does with these");
 }
@@ -286,20 +361,49 @@ fn what_a_plan_cannot_follow_is_refused_with_a_reason_and_nothing_is_made() {
 fn every_other_flag_is_a_setting_of_each_branch() {
     // req: D-16 partly: no flag is ignored in silence
     // Where a red test run is wanted, a promise without tests does not pass.
-    for (words, code) in [(&ONE[..], 0), (&OTHER, 0), (&RED, 1)] {
+    for (words, code) in [(&ONE[..], 0), (&OTHER, 0), (&RED, 1), (&AUTONOMOUS, 0)] {
         let user = user();
         drop(user.run(&start(words)).expect_code(code));
-        let runs = user.ids();
-        assert_eq!(runs.len(), 2);
-        for run in runs {
-            let status = user.run(&["status", &run, "--json"]).expect_code(0).json();
-            let settings = status["loops"][0]["settings"].as_object().cloned().unwrap_or_default();
+        for (run, settings) in settings_of_branches(&user) {
             let typed: BTreeSet<String> = settings
                 .values()
                 .filter_map(|setting| setting["origin"]["place"].as_str().map(str::to_owned))
                 .collect();
             let missing: Vec<String> = flags_in(words).difference(&typed).cloned().collect();
             assert_eq!(missing, Vec::<String>::new(), "of loop {run}");
+        }
+    }
+}
+
+/// The two branches of the only plan, each with its settings.
+fn settings_of_branches(user: &TestEnv) -> Vec<(String, serde_json::Map<String, Value>)> {
+    let runs = user.ids();
+    assert_eq!(runs.len(), 2);
+    let settings = |run: String| {
+        let status = user.run(&["status", &run, "--json"]).expect_code(0).json();
+        (run, status["loops"][0]["settings"].as_object().cloned().unwrap_or_default())
+    };
+    runs.into_iter().map(settings).collect()
+}
+
+#[test]
+fn each_branch_has_the_settings_that_a_mode_or_a_file_stands_for() {
+    // req: D-16 partly: no flag is ignored in silence
+    let config = ["--config", "../own.toml"];
+    let autonomous = ["--autonomous", "--agent", "custom"];
+    for (words, key, value, place) in [
+        (&autonomous[..], "alert_every", "10", "--autonomous"),
+        (&["--conservative"], "alert_every", "5", "--conservative"),
+        (&config, "stuck_after", "6", "own.toml"),
+    ] {
+        let user = user();
+        user.write("own.toml", "stuck_after = 6\n");
+        drop(user.run(&start(words)).expect_code(0));
+        for (run, settings) in settings_of_branches(&user) {
+            let held = &settings[key];
+            assert_eq!(held["value"], value, "{words:?} of loop {run}");
+            let origin = held["origin"]["place"].as_str().unwrap_or_default();
+            assert!(origin.contains(place), "{words:?} of loop {run}: {origin}");
         }
     }
 }

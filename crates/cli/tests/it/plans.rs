@@ -297,11 +297,27 @@ fn a_pick_is_checked_before_it_is_taken() {
 }
 
 #[test]
+fn the_newest_plan_of_this_folder_is_picked_without_its_id() {
+    // req: D-16 partly: without the budget, --prune and a pick on a terminal
+    let user = user();
+    let none = user.run(&["pick", "@", "2"]).expect_code(4);
+    assert!(none.err().contains("no plan has run in this folder"), "{}", none.text());
+    drop(user.run(&best_of("echo $LOOP_BRANCH > answer", "test -s answer", &["2", "--best-of-manual"])).expect_code(1));
+    let id = plan(&user);
+    drop(user.run(&["start", "x", "-p", "true", "--agent-cmd", "true", "-q"]).expect_code(0));
+    let picked = user.run(&["pick", "@", "2"]).expect_code(0);
+    assert!(picked.err().contains(&format!("taking plan {id} of this folder")), "{}", picked.text());
+    assert_eq!(user.read("work/answer"), "2\n");
+    let late = user.run(&["pick", "last", "1"]).expect_code(4);
+    assert!(late.err().contains(&format!("plan {id} waits for no pick")), "{}", late.text());
+}
+
+#[test]
 fn a_plan_that_is_removed_leaves_its_loops_and_the_workspace() {
     let user = user();
     drop(user.run(&best_of(SECOND, "grep -q good answer", &["2"])).expect_code(0));
     let (id, runs) = (plan(&user), user.ids());
-    let removed = user.run(&["rm", &id]).expect_code(0);
+    let removed = user.run(&["rm", &id, "--force"]).expect_code(0);
     assert!(removed.out().contains(&format!("removed plan {id}; its loops stay")), "{}", removed.text());
     assert!(runs.iter().all(|run| removed.out().contains(run)), "{}", removed.text());
     assert_eq!(user.ids(), runs);

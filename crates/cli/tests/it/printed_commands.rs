@@ -72,6 +72,7 @@ fn project() -> TestEnv {
     user.write("work/docs/a.md", "# A\n");
     user.write("work/task.md", "do it\n");
     user.write("work/notes.md", "look at a.txt\n");
+    user.write("work/strict.toml", "max_no_progress = 2\n");
     user.write("work/my-agent.sh", "echo x >> log\n");
     user.write("home/.gitconfig", "[user]\nname = Ann\nemail = ann@example.org\n");
     let mut git = Command::new("git");
@@ -211,7 +212,7 @@ fn every_line_in_the_hint_of_an_error_is_accepted_where_it_is_printed() {
 
 const ADDS: &str = "echo x >> log";
 
-const ENDS_OF_LOOPS: [End; 29] = [
+const ENDS_OF_LOOPS: [End; 30] = [
     End { name: "verified", words: &["-p", "make test", "--agent-cmd", "touch done.txt"], code: 0 },
     End { name: "verified before", words: &["-p", "true", "--agent-cmd", "true"], code: 0 },
     End {
@@ -238,6 +239,7 @@ const ENDS_OF_LOOPS: [End; 29] = [
         code: 1,
     },
     End { name: "crashes", words: &["-p", "make test", "--agent-cmd", "exit 3"], code: 3 },
+    End { name: "the host", words: &["-p", "make test", "--agent-cmd", LOSES_INITIAL], code: 3 },
     End { name: "unverifiable", words: &["-p", "./no-such-check", "--agent-cmd", ADDS], code: 3 },
     End {
         name: "tampered",
@@ -300,6 +302,10 @@ const BILLING: &str = "billing";
 const MODEL: &str = "no such model";
 const PROVIDER: &str = "provider is overloaded";
 const TURNS: &str = "turn limit";
+
+/// A checkpoint is gone: the loop cannot judge any more.
+const LOSES_INITIAL: &str =
+    "echo x >> log; find \"$HOME/.local/state/loop/checkpoints\" -path '*refs*' -name initial -delete";
 
 /// Ten thousand bytes, then a thousand, then a hundred.
 const EVER_SHORTER: &str = "case $LOOP_ITERATION in 1) c=10000;; 2) c=1000;; *) c=100;; esac; \

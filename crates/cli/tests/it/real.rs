@@ -202,6 +202,32 @@ real! {
     opencode: RealAgent::Opencode, "opencode", Fault::UsageLimit(4), "43214";
 }
 
+/// A limit of one program: the other one works on in the same iteration, and the first comes back after the reset.
+// req: A-17 partly: with real programs
+#[test]
+fn claude_falls_over_to_codex_at_its_limit_and_comes_back_after_the_reset() {
+    let write = "printf hello > hello.txt; sh run_tests.sh";
+    let limited = [Turn::fault(Fault::UsageLimit(4)), Turn::shell(write), Turn::text("Done.")];
+    let (env, claude) = with(RealAgent::ClaudeSubscribed, limited);
+    // Longer than the limit and what is added to a wait.
+    let other = [Turn::shell("printf helo > hello.txt; sleep 12"), Turn::text(NOT_YET)];
+    let codex = ModelServer::start(Script::new(other).in_folder(env.work()));
+    let env = with_real(env, RealAgent::Codex, &codex);
+    let ran = start(&env, "claude,codex", &["-n", "3"]).expect_code(0);
+    let rows = history(&env);
+    let who: Vec<Vec<&str>> = rows
+        .iter()
+        .map(|row| row["attempts"].as_array().unwrap().iter().map(|one| one["agent"].as_str().unwrap()).collect())
+        .collect();
+    assert_eq!(who, [vec!["claude", "codex"], vec!["claude"]], "{rows:#?}\n{}", ran.text());
+    assert_eq!(rows[0]["attempts"][0]["failure"], "rate_limit", "{rows:#?}");
+    assert_ne!(rows[0]["session"], rows[1]["session"], "each has a session of its own: {rows:#?}");
+    let turns = claude.turns();
+    let reset = turns[0].resets_at.unwrap_or(seconds(turns[0].at) + 4);
+    assert!(turns[1..].iter().all(|seen| seconds(seen.at) >= reset), "called before the reset");
+    assert!(ran.err().contains("claude can work again"), "{}", ran.text());
+}
+
 /// Two iterations by its own tools; where the agent reports tokens, they are those of the server.
 fn two_iterations(agent: RealAgent, name: &str, tokens: Option<u64>) {
     let (env, server) = with(

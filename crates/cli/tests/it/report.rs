@@ -84,7 +84,7 @@ fn usage_counts_calls_by_agent_and_says_what_was_not_reported() {
     let ran = user.run(&["usage"]).expect_code(0);
     assert!(ran.err().contains("what they cost is not known"), "{}", ran.text());
     let shown = ran.out();
-    let rows: Vec<Vec<&str>> = shown.lines().skip(1).map(|row| row.split_whitespace().skip(2).collect()).collect();
+    let rows: Vec<Vec<&str>> = shown.lines().skip(1).map(|row| row.split_whitespace().skip(1).collect()).collect();
     assert_eq!(rows[0], ["claude", "3", "30", "$0.50", "1", "call"], "{shown}");
     assert_eq!(rows[1], ["custom", "2", "-", "-", "2", "calls"], "{shown}");
     let json = user.run(&["usage", "--by-day", "--json"]).expect_code(0).json();

@@ -193,10 +193,17 @@ fn what_others_changed_between_two_iterations_is_kept_and_shown_as_not_the_agent
     // req: D-29
     let user = user();
     let promise = "echo built >> artefact; test -e file-2";
-    user.run(&start(AGENT, promise, &[])).expect_code(0);
+    let ran = user.run(&start(AGENT, promise, &[])).expect_code(0);
     let id = user.id();
     let history = user.run(&["history", &id, "--json"]).json();
     assert_eq!(history["iterations"][0]["not_by_the_agent"]["files"], 1);
+    assert_eq!(history["iterations"][0]["names_not_by_the_agent"], serde_json::json!(["artefact"]));
+    let shown = user.run(&["history", &id]).expect_code(0).out();
+    assert!(shown.contains("after iteration 1: +1 -0 (1 file), not by the agent (artefact): loop history"), "{shown}");
+    assert!(ran.err().contains("not by the agent: +1 -0 (1 file): artefact"), "{}", ran.text());
+    let prompt = user.run(&["prompt", &id, "2"]).expect_code(0).out();
+    let told = "1 file was changed by somebody else (a person, or the gate) since you ended: artefact.";
+    assert!(prompt.contains(told), "{prompt}");
     assert_eq!(history["iterations"][1]["changes"]["files"], 2, "the log and the file, not what the gate wrote");
     user.run(&["rollback", &id, "1"]).expect_code(0);
     assert_eq!(user.read("work/artefact"), "built\n");

@@ -409,18 +409,21 @@ fn a_loop_that_runs_away_is_told_once_by_how_grave_it_is() {
     let lines: Vec<String> = ran
         .err()
         .lines()
-        .filter(|line| line.contains("WARNING: ") || line.contains("CRITICAL: "))
+        .filter(|line| line.contains("[WARNING] ") || line.contains("[CRITICAL] "))
         .map(str::to_owned)
         .collect();
     assert_eq!(lines.len(), 2, "{}", ran.text());
-    assert!(lines[0].ends_with("WARNING: 3 iterations, with a limit of neither time nor iterations"), "{lines:?}");
-    assert!(lines[1].contains("CRITICAL: the agent said the same 5 times in a row"), "{lines:?}");
+    assert!(
+        lines[0].ends_with("[WARNING] runaway_detected: 3 iterations, with a limit of neither time nor iterations"),
+        "{lines:?}"
+    );
+    assert!(lines[1].contains("[CRITICAL] runaway_detected: the agent said the same 5 times in a row"), "{lines:?}");
     let alarm = one(&user, &user.id())["runaway"].clone();
     assert_eq!((&alarm["severity"], &alarm["kind"]), (&"CRITICAL".into(), &"identical_outputs".into()), "{alarm}");
     let short = crate::user();
     let ran = short.run(&start("echo x >> log", "test $(wc -l < log) = 4", &[])).expect_code(0);
     assert_eq!(
-        ran.err().matches("WARNING: in 3 iterations in a row the agent took less than 1s").count(),
+        ran.err().matches("[WARNING] runaway_detected: in 3 iterations in a row the agent took less than 1s").count(),
         1,
         "{}",
         ran.text()

@@ -3,6 +3,7 @@ use serde::Deserialize;
 
 use super::command::{AgentCommand, AttemptSpec};
 use super::plain_text::TextReader;
+use super::provider::window::LimitWindow;
 use super::reading::{Reader, Usage};
 
 /// How what is added to the system prompt reaches the agent.
@@ -32,6 +33,19 @@ pub struct Begin {
     pub used: Usage,
 }
 
+/// Where a program keeps records of its sessions, in folders by year, month and day, and how the end of one is read.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionRecord {
+    /// The variable that names the program's folder.
+    pub home_variable: &'static str,
+    /// Without it, this folder below HOME.
+    pub home_folder: &'static str,
+    /// The folder of all records in there.
+    pub folder: &'static str,
+    /// What the end of a record says about limits.
+    pub read: fn(&[u8]) -> Vec<LimitWindow>,
+}
+
 /// One agent program.
 #[derive(Debug, Clone, Copy)]
 pub struct Adapter {
@@ -55,6 +69,8 @@ pub struct Adapter {
     pub continues: bool,
     /// Whether it can run commands at all.
     pub runs_commands: bool,
+    /// The levels of effort above its default, the next one first; empty where it has no switch for that.
+    pub efforts: &'static [&'static str],
     /// The signal that it ends on in order.
     pub stop_signal: StopSignal,
     /// What it leaves in the workspace, as globs.
@@ -73,10 +89,14 @@ pub struct Adapter {
     pub signed_in_files: &'static [&'static str],
     /// The assumed worst cost of one run where the agent reports none, in millionths of a dollar.
     pub worst_cost_micros: u64,
+    /// Whether its program is given the money of a call, and stops by itself when it is spent.
+    pub keeps_budget: bool,
     /// Why it will not be allowed everything as root, and the variable with which it will; none where root makes no difference.
     pub as_root: Option<(&'static str, &'static str)>,
     /// How to allow it more, for the message about refused commands.
     pub allow_hint: &'static str,
+    /// The record that its program keeps of a session, where that says what the stream does not.
+    pub session_record: Option<SessionRecord>,
     /// It speaks the Agent Client Protocol: a program of ours is between us and it.
     pub behind_bridge: bool,
     /// From an ask to a program.
@@ -97,6 +117,7 @@ pub(super) const BASE: Adapter = Adapter {
     system: SystemBy::Prompt,
     continues: true,
     runs_commands: true,
+    efforts: &[],
     stop_signal: StopSignal::Terminate,
     litter: &[],
     own_files: &[],
@@ -105,8 +126,10 @@ pub(super) const BASE: Adapter = Adapter {
     keys: &[],
     signed_in_files: &[],
     worst_cost_micros: 5_000_000,
+    keeps_budget: false,
     as_root: None,
     allow_hint: "",
+    session_record: None,
     behind_bridge: false,
     call: |_| AgentCommand::default(),
     reader: |_| Box::new(TextReader::default()),

@@ -59,6 +59,8 @@ pub struct AttemptSpec<'a> {
     pub network: bool,
     /// The model, where the user named one.
     pub model: Option<&'a str>,
+    /// How long the model is to think, by the program's own word; none is its default.
+    pub effort: Option<&'a str>,
     /// The user's own arguments, passed on as they are.
     pub args: &'a [String],
     /// Whether we are root.

@@ -42,7 +42,7 @@ pub mod signature;
 pub mod stream;
 mod which;
 
-pub use adapter::{Adapter, Begin, StopSignal, SystemBy};
+pub use adapter::{Adapter, Begin, SessionRecord, StopSignal, SystemBy};
 pub use claims::status_block::{Claim, DIALECTS, Dialect};
 pub use command::{AgentCommand, AttemptSpec, PERMISSIONS, Permissions, Stdin};
 pub use described::Described;
@@ -51,6 +51,7 @@ pub use env::environment::{
 };
 pub use env::secrets::{Redactor, Secrets};
 pub use provider::failure::{FAILURES, Failure, Reset, ResetSource};
+pub use provider::window::{LimitWindow, WindowSource, WindowState};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 pub use registry::{ADAPTERS, adapter};
 pub use report::{AgentReport, StreamReport};

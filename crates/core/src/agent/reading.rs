@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use super::claims::status_block::Claim;
 use super::provider::failure::{Failure, Reset};
 use super::provider::reset::{self, Clock};
+use super::provider::window::{self, LimitWindow, WindowState};
 use super::stream::LINE_BYTES_MAX;
 use crate::ended::Ended;
 
@@ -126,6 +127,8 @@ pub struct Reading {
     pub failure: Option<Failure>,
     /// When the provider goes on.
     pub reset: Option<Reset>,
+    /// What the provider said about its limits, a bounded number.
+    pub windows: Vec<LimitWindow>,
     /// The words of the error.
     pub error: Option<String>,
     /// It stopped because of the money that it was given.
@@ -142,9 +145,25 @@ pub struct Reading {
     pub promise: Option<String>,
     /// The words in `<progress>`, likewise.
     pub progress: Vec<String>,
+    /// The words in `<note>`, likewise.
+    pub notes: Vec<String>,
+    /// The numbers in `<strike>`, likewise.
+    pub struck: Vec<u32>,
 }
 
 impl Reading {
+    /// A refusal that no window was named for is a window too.
+    pub(super) fn settle_windows(&mut self) {
+        let reached = self.windows.iter().any(|window| window.state == WindowState::Reached);
+        if reached {
+            return;
+        }
+        let words = self.error.as_deref().unwrap_or_default();
+        if let Some(window) = window::of_refusal(self.failure, self.reset, words) {
+            window::keep(&mut self.windows, window);
+        }
+    }
+
     /// What the usage means. A program that knows no price reports a cost of 0: that is not known. A call that the provider
     /// refused before the model said or did anything costs nothing, also where the program does not say so.
     pub(super) fn settle_usage(&mut self) {

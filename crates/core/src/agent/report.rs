@@ -1,7 +1,7 @@
 //! What one attempt of an agent is reported as: how it ended, and a bounded summary of what it wrote.
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, Denials, Failure, Reading, Reset, Terminal, Usage};
+use super::{Claim, Denials, Failure, LimitWindow, Reading, Reset, Terminal, Usage};
 use crate::ended::{Ended, Output};
 use crate::text::{self, TextDigest};
 
@@ -16,6 +16,9 @@ pub struct AgentReport {
     pub output: Output,
     /// The end of its text, control bytes out, bounded.
     pub last_text: String,
+    /// The beginning of its text, bounded, where `last_text` has not all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_text: Option<String>,
     /// How many processes it had left running, which we ended.
     #[serde(default)]
     pub left_running: u32,
@@ -52,6 +55,10 @@ impl AgentReport {
 const STREAM_TEXT_BYTES_MAX: usize = 600;
 /// The most marks of progress that are kept.
 const PROGRESS_MAX: usize = 8;
+/// The most notes of one attempt that are kept.
+const NOTES_MAX: usize = 3;
+/// The most notes that one attempt strikes.
+const STRUCK_MAX: usize = 8;
 
 /// What the words of one attempt amounted to, bounded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +72,9 @@ pub struct StreamReport {
     /// When the provider goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<Reset>,
+    /// What the provider said about its limits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<LimitWindow>,
     /// The words of the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -112,6 +122,12 @@ pub struct StreamReport {
     /// The words in `<progress>`, the newest, a bounded number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub progress: Vec<String>,
+    /// The words in `<note>`: what it wants later iterations to know, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The numbers in `<strike>`: notes that it wants to be struck, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub struck: Vec<u32>,
 }
 
 impl StreamReport {
@@ -134,6 +150,7 @@ impl StreamReport {
             terminal: reading.terminal,
             failure: reading.failure,
             reset: reading.reset,
+            windows: reading.windows,
             error: reading.error.map(short).filter(|text| !text.is_empty()),
             session: reading.session.map(short),
             session_lost: reading.session_lost,
@@ -150,6 +167,8 @@ impl StreamReport {
             words: None,
             promise: reading.promise.map(short),
             progress: reading.progress.into_iter().skip(from).map(|text| text::one_line(&text, 200)).collect(),
+            notes: reading.notes.into_iter().take(NOTES_MAX).collect(),
+            struck: reading.struck.into_iter().take(STRUCK_MAX).collect(),
         }
     }
 

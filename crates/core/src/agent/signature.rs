@@ -47,10 +47,14 @@ fn bounded(text: &str) -> String {
     }
     let mut short = text::head(text, SIGNATURE_BYTES_MAX - 17).to_owned();
     short.push('~');
-    for byte in Sha256::digest(text.as_bytes()).iter().take(8) {
-        short.push_str(&format!("{byte:02x}"));
-    }
+    short.push_str(&short_hash(text));
     short
+}
+
+/// Sixteen hexadecimal digits that are the same for the same text.
+#[must_use]
+pub fn short_hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The line that says what is wrong, with the one that belongs to it.

@@ -104,6 +104,7 @@ impl Stream {
             reading.error.get_or_insert_with(|| CUT_OFF.to_owned());
         }
         reading.settle_usage();
+        reading.settle_windows();
         reading.session = reading.session.filter(|id| is_session_name(id));
         let block = status_block::last(&reading.text, end.asked);
         reading.claimed = block.claim;
@@ -111,6 +112,8 @@ impl Stream {
         let marks = markers::find(&reading.text, end.asked);
         reading.promise = marks.promise;
         reading.progress = marks.progress;
+        reading.notes = marks.notes;
+        reading.struck = marks.struck;
         reading
     }
 

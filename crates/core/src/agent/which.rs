@@ -1,7 +1,7 @@
 //! The agent of a run: one that we know, one that a person described, or a command of the person's own.
 use std::sync::Arc;
 
-use super::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use super::adapter::{Adapter, Begin, SessionRecord, StopSignal, SystemBy};
 use super::command::{AgentCommand, AttemptSpec, Permissions};
 use super::described::{Described, OutputFormat};
 use super::env::environment::{self, AgentEnv, AgentVariables};
@@ -109,6 +109,15 @@ impl Agent {
         }
     }
 
+    /// The levels of effort above its default, the next one first; empty where it has no switch for that.
+    #[must_use]
+    pub fn efforts(&self) -> &'static [&'static str] {
+        match self {
+            Self::Known(adapter) => adapter.efforts,
+            Self::Described(_) | Self::Custom(_) => &[],
+        }
+    }
+
     /// Whether a session can be continued.
     #[must_use]
     pub fn continues(&self) -> bool {
@@ -165,6 +174,24 @@ impl Agent {
         match self {
             Self::Known(adapter) => adapter.signed_in_files,
             Self::Described(_) | Self::Custom(_) => &[],
+        }
+    }
+
+    /// The record that its program keeps of a session.
+    #[must_use]
+    pub fn session_record(&self) -> Option<SessionRecord> {
+        match self {
+            Self::Known(adapter) => adapter.session_record,
+            Self::Described(_) | Self::Custom(_) => None,
+        }
+    }
+
+    /// Whether its program is given the money of a call, and stops by itself when it is spent.
+    #[must_use]
+    pub fn keeps_budget(&self) -> bool {
+        match self {
+            Self::Known(adapter) => adapter.keeps_budget,
+            Self::Described(_) | Self::Custom(_) => false,
         }
     }
 

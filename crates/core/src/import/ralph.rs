@@ -28,7 +28,7 @@ const RULES: KeyRules = &[
         "ALLOWED_TOOLS",
         KeyRule::Left("you alone say what the agent may do: see --permissions, or give --allowedTools behind --"),
     ),
-    ("MAX_TOKENS_PER_HOUR", KeyRule::Left("loop limits the tokens of a loop (max_tokens) or of a day, not of an hour")),
+    ("MAX_TOKENS_PER_HOUR", KeyRule::Left("tokens are limited for a loop (max_tokens) or of a day, not of an hour")),
     (
         "CB_COOLDOWN_MINUTES",
         KeyRule::Left("a loop that the breaker ended does not start again by itself; see loop resume"),

@@ -9,7 +9,7 @@ use super::fact::{
     RunPurpose, SpecPart,
 };
 use super::outcome::PlanEnding;
-use super::report::{MeasureReport, PlanAnswer, PlanRolledBack, RunCutOff, RunDigest};
+use super::report::{ApplyReport, MeasureReport, PlanAnswer, PlanRolledBack, RunCutOff, RunDigest};
 use super::spec::{NodeId, PlanSpec};
 use super::state::{
     Applying, BranchProgress, EndedHook, NodeStage, NodeState, OpenPlanOrder, OrphanCopy, PersonAnswer, PlanChoice,
@@ -136,10 +136,18 @@ impl PlanState {
             PlanRequest::Cancel => self.requests.cancel = by_whom,
             PlanRequest::Pause => self.requests.pause = by_whom,
             PlanRequest::Resume => self.requests.pause = None,
-            PlanRequest::Pick { node } => self.requests.pick = Some(node.clone()),
+            PlanRequest::Pick { node, anyway } => {
+                self.requests.pick = Some(node.clone());
+                self.requests.pick_anyway = *anyway;
+            }
+            PlanRequest::Budget { most_micros } => {
+                if let Some(spec) = &mut self.spec {
+                    Arc::make_mut(spec).budget_micros = *most_micros;
+                }
+            }
             PlanRequest::Rollback { to, undo } => {
                 let (to, undo, by) = (to.clone(), undo.clone(), by.to_owned());
-                self.rollback = Some(PlanRollback { to, undo, by, at: self.now, end: None });
+                self.rollback = Some(PlanRollback { to, undo, by, at: self.now, end: None, before_apply: false });
             }
             PlanRequest::Answer { node, text, proceed } => {
                 let answer = PersonAnswer { text: text.clone(), proceed: *proceed, by: by.to_owned() };
@@ -209,6 +217,7 @@ impl PlanState {
             | PlanOrder::Hook { .. }
             | PlanOrder::Ask(_)
             | PlanOrder::RollBack { .. }
+            | PlanOrder::Notify { .. }
             | PlanOrder::Drop { .. } => {}
         }
     }
@@ -251,7 +260,8 @@ impl PlanState {
                 self.hook_ended(*when, *index, Some(ended.clone()), says);
             }
             (PlanOrder::Ask(PlanQuestion::Pick), PlanAnswer::Picked { node }) => {
-                self.requests.pick = Some(node.clone())
+                self.requests.pick = Some(node.clone());
+                self.requests.pick_anyway = false;
             }
             (PlanOrder::Ask(PlanQuestion::Node(node)), PlanAnswer::Said { text, proceed }) => {
                 let answer = PersonAnswer { text: text.clone(), proceed: *proceed, by: "terminal".to_owned() };
@@ -263,10 +273,11 @@ impl PlanState {
                     node.held = *pause;
                 }
             }
-            (PlanOrder::Ask(_), _) => {}
+            // Nothing depends on it.
+            (PlanOrder::Ask(_) | PlanOrder::Notify { .. }, _) => {}
             (PlanOrder::RollBack { .. }, PlanAnswer::RolledBack(report)) => self.rollback_ended(Ok(report.clone())),
             (PlanOrder::Run { node, .. }, PlanAnswer::RunCutOff(report)) => self.run_cut_off(node, report),
-            (PlanOrder::Apply { .. }, PlanAnswer::Applied(report)) => self.applying.report = Some(report.clone()),
+            (PlanOrder::Apply { .. }, PlanAnswer::Applied(report)) => self.applied(report),
             (PlanOrder::Apply { .. }, PlanAnswer::Conflicts(report)) => {
                 self.applying.conflict = Some(Arc::new(report.clone()));
             }
@@ -332,6 +343,13 @@ impl PlanState {
         }
     }
 
+    fn applied(&mut self, report: &ApplyReport) {
+        self.applying.report = Some(report.clone());
+        if let Some(rollback) = &mut self.rollback {
+            rollback.before_apply = true;
+        }
+    }
+
     fn rollback_ended(&mut self, end: Result<PlanRolledBack, String>) {
         if let Some(rollback) = &mut self.rollback {
             rollback.end = Some(end);
@@ -376,7 +394,7 @@ impl PlanState {
             // A ranking without these numbers is better than none.
             PlanOrder::Measure { node, .. } => self.measured(node, MeasureReport::default()),
             PlanOrder::Drop { node, attempt } => self.copy_removed(node, *attempt),
-            PlanOrder::Tell { .. } => {}
+            PlanOrder::Tell { .. } | PlanOrder::Notify { .. } => {}
             PlanOrder::RollBack { .. } => self.rollback_ended(Err(why.to_owned())),
             PlanOrder::Run { node, .. } => {
                 self.settle_worst_case(node);
@@ -428,6 +446,7 @@ impl PlanState {
             | PlanOrder::Measure { .. }
             | PlanOrder::Gates { .. }
             | PlanOrder::Apply { .. }
+            | PlanOrder::Notify { .. }
             | PlanOrder::Ask(_) => {}
         }
     }
@@ -459,10 +478,13 @@ impl PlanState {
                 self.money.reserved_micros = self.money.reserved_micros.saturating_add(share);
                 let base = self.tree.clone();
                 let now = self.now;
+                let merged = self.nodes.iter().filter(|node| node.end() == Some(&NodeEnd::Merged));
+                let inputs: Vec<NodeId> = merged.map(|node| node.id().clone()).collect();
                 if let Some(node) = self.node_mut(node) {
                     node.starts(*resume, share, now);
                     if !*resume {
                         node.begins(*attempt, *purpose, base, tree);
+                        node.inputs = inputs;
                     }
                 }
             }

@@ -43,7 +43,8 @@ fn bound_request(request: &mut PlanRequest) {
         | PlanRequest::Pause
         | PlanRequest::Resume
         | PlanRequest::Cancel
-        | PlanRequest::Pick { .. } => {}
+        | PlanRequest::Pick { .. }
+        | PlanRequest::Budget { .. } => {}
     }
 }
 

@@ -59,6 +59,8 @@ pub enum CarryReason {
     KeyChanged,
     /// It depends on this node, which runs again.
     DependsOn(NodeId),
+    /// It began with the result of this node, which runs again or is not in the plan any more.
+    InputChanged(NodeId),
     /// It had not started.
     NotStarted,
     /// Its run was stopped.
@@ -83,10 +85,16 @@ pub fn carry_over(old: &PlanState, spec: Option<&PlanSpec>) -> CarryOver {
         let nodes = wanted.iter().map(kept).collect();
         return CarryOver { new_spec: false, reset_tree: false, keeps_end: true, nodes };
     }
+    let picks = spec.is_none() && super::decide::picked(old).is_some();
     let is_branch = old.spec.as_ref().is_some_and(|spec| spec.selection().is_some());
     let mut nodes: Vec<Carried> = wanted.iter().map(|node| alone(old, node, spec.is_some(), is_branch)).collect();
     // What a node depends on may stand behind it: until nothing changes any more.
     while follow_dependencies(old, &wanted, &mut nodes) {}
+    // A pick is about what there is: nothing that has ended runs again for it.
+    for one in nodes.iter_mut().filter(|one| picks && old.node(&one.node).is_some_and(|node| node.end().is_some())) {
+        one.then = CarriedTo::Kept;
+        one.why = CarryReason::Unchanged;
+    }
     let stays_merged = |id: &NodeId| nodes.iter().any(|one| one.node == *id && one.then == CarriedTo::Kept);
     let reset_tree = old.nodes.iter().any(|node| is_merged(node) && !stays_merged(node.id()));
     if reset_tree {
@@ -136,11 +144,16 @@ fn follow_dependencies(old: &PlanState, wanted: &[&NodeSpec], nodes: &mut [Carri
     for (index, spec) in wanted.iter().enumerate() {
         let begun = old.node(&spec.id).is_some_and(|node| node.stage != NodeStage::Waiting);
         let open = nodes.get(index).is_some_and(|one| one.then != CarriedTo::Again);
-        let cause = spec.depends_on.iter().find(|wanted| runs_again(wanted, nodes));
-        if let (true, true, Some(cause)) = (begun, open, cause) {
+        let needs = spec.depends_on.iter().find(|wanted| runs_again(wanted, nodes)).cloned();
+        let needs = needs.map(CarryReason::DependsOn);
+        // The tree that it began with is a part of its key.
+        let differs = |id: &&NodeId| !nodes.iter().any(|one| one.node == **id && one.then != CarriedTo::Again);
+        let inputs = old.node(&spec.id).map(|node| node.inputs.as_slice()).unwrap_or_default();
+        let cause = needs.or_else(|| inputs.iter().find(differs).cloned().map(CarryReason::InputChanged));
+        if let (true, true, Some(why)) = (begun, open, cause) {
             if let Some(one) = nodes.get_mut(index) {
                 one.then = CarriedTo::Again;
-                one.why = CarryReason::DependsOn(cause.clone());
+                one.why = why;
             }
             return true;
         }
@@ -164,6 +177,7 @@ impl CarryReason {
             Self::Unchanged => "nothing that it is made of has changed".to_owned(),
             Self::New => "it was not in the plan before".to_owned(),
             Self::KeyChanged => "its prompt, gates, settings or dependencies changed".to_owned(),
+            Self::InputChanged(node) => format!("it began with the result of {node}, which is not the same any more"),
             Self::DependsOn(node) => format!("it depends on {node}, which runs again"),
             Self::NotStarted => "it had not started".to_owned(),
             Self::Stopped => "its run was stopped".to_owned(),

@@ -10,7 +10,7 @@ use super::state::{NodeStage, NodeState, OpenPlanOrder, PlanEnds, PlanState};
 use super::touches;
 use crate::ids::OrderId;
 use crate::machine::Deciding;
-use crate::run::{DriverMode, INITIAL, Outcome};
+use crate::run::{INITIAL, Outcome};
 
 /// A run whose process is killed more often than this is not resumed before a person opens the plan again.
 const KILLS_MAX: u32 = 3;
@@ -66,10 +66,12 @@ fn passed(state: &PlanState) -> Option<&NodeId> {
     state.nodes.iter().find(passes).map(NodeState::id)
 }
 
-/// The branch that a person picked, where it passes. A pick of another one does not answer the question.
+/// The branch that a person picked, where it passes. A pick of another one does not answer the question, unless the
+/// person wants it all the same.
 pub(super) fn picked(state: &PlanState) -> Option<&NodeId> {
-    let passes = |id: &&NodeId| state.node(id).is_some_and(|node| node.end() == Some(&NodeEnd::Passed));
-    state.requests.pick.as_ref().filter(passes)
+    let fits =
+        |node: &NodeState| node.end() == Some(&NodeEnd::Passed) || (state.requests.pick_anyway && node.has_state());
+    state.requests.pick.as_ref().filter(|id| state.node(id).is_some_and(fits))
 }
 
 /// A node that failed, after which nothing more is started.
@@ -119,7 +121,11 @@ fn cancel_cause(state: &PlanState, open: &OpenPlanOrder) -> Option<PlanCancel> {
     let now = matches!(halt(state), Some(Halt::Cancel | Halt::Abort));
     match &open.order {
         // These end soon, and what they leave must be known.
-        PlanOrder::Tell { .. } | PlanOrder::Drop { .. } | PlanOrder::Apply { .. } | PlanOrder::RollBack { .. } => None,
+        PlanOrder::Tell { .. }
+        | PlanOrder::Drop { .. }
+        | PlanOrder::Apply { .. }
+        | PlanOrder::RollBack { .. }
+        | PlanOrder::Notify { .. } => None,
         PlanOrder::Record { .. }
         | PlanOrder::Measure { .. }
         | PlanOrder::Merge { .. }
@@ -153,7 +159,7 @@ pub(super) fn judgement(state: &PlanState) -> Option<PlanDecision> {
     }
     let judged = state.nodes.iter().find_map(|node| judge(state, node));
     let cancelled = state.requests.cancel.is_some();
-    let acts = state.driver != DriverMode::None && decided_end(state).is_none() && (state.over.is_none() || cancelled);
+    let acts = decided_end(state).is_none() && (state.over.is_none() || cancelled);
     judged.or_else(|| state.nodes.iter().filter(|_| acts).find_map(|node| end_without_work(state, node)))
 }
 
@@ -210,6 +216,8 @@ fn judge_run(state: &PlanState, node: &NodeState) -> PlanDecision {
         return PlanDecision::Ran { node: node.id().clone() };
     }
     let end = match run.outcome {
+        // More money lets it continue, so that it is no failure of its own.
+        _ if run.share_used_up && node.purpose != RunPurpose::Resolve => NodeEnd::EndedEarly(EndedEarly::Budget),
         Outcome::Stopped => NodeEnd::EndedEarly(ends_because(state, node).unwrap_or(EndedEarly::Stopped)),
         Outcome::Unable => NodeEnd::HostFailure { why: run.reason.text.clone() },
         // What could not be resolved is the conflict that it was.
@@ -222,6 +230,7 @@ fn judge_run(state: &PlanState, node: &NodeState) -> PlanDecision {
         | Outcome::Tripped
         | Outcome::Blocked
         | Outcome::Tampered
+        | Outcome::Paused
         | Outcome::Cancelled => NodeEnd::NotPassed,
     };
     ended(node, end)

@@ -82,6 +82,15 @@ pub enum PlanRequest {
     Pick {
         /// Which.
         node: NodeId,
+        /// Also where it does not pass.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        anyway: bool,
+    },
+    /// All runs together may cost this from now on, in millionths of a dollar; none: there is no limit.
+    Budget {
+        /// So much.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        most_micros: Option<u64>,
     },
     /// The answer to the question of a node.
     Answer {

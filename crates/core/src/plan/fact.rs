@@ -184,6 +184,13 @@ pub enum PlanOrder {
         /// The name of the checkpoint of what is there just before.
         undo: String,
     },
+    /// Say that the plan has ended, by the user's own command.
+    Notify {
+        /// The status word.
+        result: String,
+        /// Why.
+        text: String,
+    },
     /// Remove a copy. Also where there is none.
     Drop {
         /// Of which node.
@@ -337,6 +344,8 @@ pub enum ChosenBy {
     Ranking,
     /// A person.
     Person,
+    /// A person, though it does not pass.
+    PersonAnyway,
 }
 
 /// What becomes of an order whose end is not known.
@@ -503,6 +512,8 @@ const TELL_MS_MAX: u64 = 60 * 1000;
 const MEASURE_MS_MAX: u64 = 60 * 60 * 1000;
 /// One command of the user.
 const HOOK_MS_MAX: u64 = 10 * 60 * 1000;
+/// The command that says that the plan has ended.
+const NOTIFY_MS_MAX: u64 = 30 * 1000;
 
 impl PlanOrder {
     /// How long it may take before it is ended. No order is without a limit; a run has its own.
@@ -518,6 +529,7 @@ impl PlanOrder {
             Self::Tell { .. } => TELL_MS_MAX,
             Self::Measure { .. } => MEASURE_MS_MAX,
             Self::Hook { .. } => HOOK_MS_MAX,
+            Self::Notify { .. } => NOTIFY_MS_MAX,
             Self::Gates { limit_ms, .. } => *limit_ms,
             Self::Run { .. } | Self::Ask(_) => crate::run::PAUSE_MS_MAX,
         }
@@ -539,6 +551,7 @@ impl PlanOrder {
             | Self::Apply { .. }
             | Self::Hook { .. }
             | Self::RollBack { .. }
+            | Self::Notify { .. }
             | Self::Ask(PlanQuestion::Pick) => None,
         }
     }

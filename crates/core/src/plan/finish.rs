@@ -4,9 +4,9 @@ use super::fact::{
     ChosenBy, EndedEarly, GatesPlace, HookWhen, NodeEnd, NotStarted, PlanDecision, PlanOrder, PlanQuestion,
 };
 use super::outcome::{PlanOutcome, PlanReason, PlanReasonCode, plan_standing};
-use super::report::{ApplyReport, RunDigest};
+use super::report::{ApplyReport, GatesReport, RunDigest};
 use super::spec::{Join, MetricSource, NodeId, PlanSpec, Selection};
-use super::state::{NodeStage, NodeState, PlanEnds, PlanState};
+use super::state::{NodeStage, NodeState, PlanChoice, PlanEnds, PlanState};
 use super::words::{self, count};
 use crate::machine::Deciding;
 use crate::policy::candidate::{self, Candidate, CandidateGates};
@@ -42,6 +42,8 @@ pub(super) fn halted(state: &PlanState, halt: Halt) -> Option<PlanNext> {
             let text = format!("cancelled by {}", by(&requests.cancel));
             ends(PlanOutcome::Cancelled, PlanReasonCode::ManualStop, &text)
         }
+        // A stop takes no choice away: all work is done, and only the person's word is missing.
+        Halt::Abort | Halt::Stop if awaits_pick(state) => to_pick(state),
         Halt::Abort | Halt::Stop => {
             let who = if requests.abort.is_some() { by(&requests.abort) } else { by(&requests.stop) };
             ends(PlanOutcome::Stopped, PlanReasonCode::ManualStop, &format!("stopped by {who}"))
@@ -139,6 +141,7 @@ pub(super) fn finish(state: &PlanState, spec: &PlanSpec, deciding: &Deciding) ->
         return awaits_answer(state);
     }
     match &spec.join {
+        Join::Best(selection) if spec.recovers.is_some() && state.ranking.is_some() => ranked(state, selection),
         Join::Best(selection) => finish_best(state, selection, deciding),
         Join::Merge => finish_merge(state),
     }
@@ -165,21 +168,42 @@ fn finish_best(state: &PlanState, selection: &Selection, deciding: &Deciding) ->
         return apply_result(state, node.result_tree()?, vec![chosen.node.clone()]);
     }
     if let Some(node) = picked(state) {
-        return Some(PlanNext::Decide(PlanDecision::Chosen { node: node.clone(), by: ChosenBy::Person }));
+        let passes = state.node(node).is_some_and(|node| node.end() == Some(&NodeEnd::Passed));
+        let by = if passes { ChosenBy::Person } else { ChosenBy::PersonAnyway };
+        return Some(PlanNext::Decide(PlanDecision::Chosen { node: node.clone(), by }));
     }
-    let total = state.nodes.len();
     let best = ranking.winner().and_then(|row| state.nodes.iter().find(|node| node.id().as_str() == row.name));
     match best {
         None => none_passed(state),
-        Some(_) if selection.manual && state.unattended => {
-            let pass = ranking.rows.iter().filter(|row| row.passes).count();
-            let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
-            let text = format!("{pass} of {} pass; choose one with: loop pick {id} <branch>", branches(total));
-            ends(PlanOutcome::AwaitsPerson, PlanReasonCode::AwaitsPick, &text)
-        }
+        Some(_) if selection.manual && state.unattended => to_pick(state),
         Some(_) if selection.manual => Some(PlanNext::Order(PlanOrder::Ask(PlanQuestion::Pick))),
         Some(node) => Some(PlanNext::Decide(PlanDecision::Chosen { node: node.id().clone(), by: ChosenBy::Ranking })),
     }
+}
+
+/// Whether a person is to pick a branch, and has not.
+fn awaits_pick(state: &PlanState) -> bool {
+    let manual = state.spec.as_ref().and_then(|spec| spec.selection()).is_some_and(|selection| selection.manual);
+    let passes = state.ranking.as_ref().is_some_and(|ranking| ranking.winner().is_some());
+    manual && passes && state.chosen.is_none() && picked(state).is_none()
+}
+
+/// The end of a plan for which a person is to pick a branch later.
+fn to_pick(state: &PlanState) -> Option<PlanNext> {
+    let pass = state.ranking.iter().flat_map(|ranking| &ranking.rows).filter(|row| row.passes).count();
+    let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
+    let text = format!("{pass} of {} pass; choose one with: loop pick {id} <branch>", branches(state.nodes.len()));
+    ends(PlanOutcome::AwaitsPerson, PlanReasonCode::AwaitsPick, &text)
+}
+
+/// The branches of a stuck run have their order. What becomes of the best one is for the run to decide.
+fn ranked(state: &PlanState, selection: &Selection) -> Option<PlanNext> {
+    let best = state.ranking.as_ref()?.rows.first();
+    let words = |row: &Candidate| if row.passes { "passes".to_owned() } else { row.rank.words() };
+    let best = best.map_or_else(String::new, |row| format!(": branch {} is the best: {}", row.name, words(row)));
+    let first = if selection.first { ", the first that passed ended the others" } else { "" };
+    let text = format!("{} ranked for the loop that was stuck{first}{best}", branches(state.nodes.len()));
+    ends(PlanOutcome::Ranked, PlanReasonCode::BranchesRanked, &text)
 }
 
 fn branches(number: usize) -> String {
@@ -203,12 +227,22 @@ fn none_passed(state: &PlanState) -> Option<PlanNext> {
         return ends(PlanOutcome::Unable, PlanReasonCode::HostFailure, &text);
     }
     if ends_with(|end| matches!(end, NodeEnd::NotStarted(NotStarted::Budget))) {
-        return ends(PlanOutcome::NonePassed, PlanReasonCode::Budget, "no branch was started: there is no budget");
+        return ends(PlanOutcome::Incomplete, PlanReasonCode::Budget, "no branch was started: there is no budget");
     }
     let best = state.ranking.as_ref().and_then(|ranking| words::best_state(state, ranking));
     let best = best.map_or_else(String::new, |best| format!("; {best}"));
+    if state.nodes.iter().any(wants_budget) {
+        let all = branches(state.nodes.len());
+        let text = format!("none of {all} passes, and the budget is used up; nothing is applied{best}");
+        return ends(PlanOutcome::Incomplete, PlanReasonCode::Budget, &text);
+    }
     let text = format!("none of {} passes, and nothing is applied{best}", branches(state.nodes.len()));
     ends(PlanOutcome::NonePassed, PlanReasonCode::NonePassed, &text)
+}
+
+/// Whether only the budget kept a node from working on.
+fn wants_budget(node: &NodeState) -> bool {
+    matches!(node.end(), Some(NodeEnd::NotStarted(NotStarted::Budget) | NodeEnd::EndedEarly(EndedEarly::Budget)))
 }
 
 /// One row of the ranking, with every column.
@@ -277,7 +311,8 @@ fn finish_merge(state: &PlanState) -> Option<PlanNext> {
     let done = state.nodes.iter().filter(|node| node.is_done()).count();
     let is_open = |node: &&NodeState| !node.is_done();
     let blamed = state.first_failed.as_ref().and_then(|id| state.node(id));
-    let blamed = blamed.or_else(|| state.nodes.iter().find(is_open))?;
+    let poor = || state.nodes.iter().find(|node| wants_budget(node));
+    let blamed = blamed.or_else(poor).or_else(|| state.nodes.iter().find(is_open))?;
     let end = blamed.end()?;
     let why = state.end_words(blamed, end);
     let all = count(state.nodes.len(), "node", "nodes");
@@ -288,8 +323,7 @@ fn finish_merge(state: &PlanState) -> Option<PlanNext> {
     if failures.peek().is_some() && failures.all(by_host) {
         return ends(PlanOutcome::Unable, PlanReasonCode::HostFailure, &text);
     }
-    let budget = matches!(end, NodeEnd::NotStarted(NotStarted::Budget) | NodeEnd::EndedEarly(EndedEarly::Budget));
-    let code = if budget { PlanReasonCode::Budget } else { PlanReasonCode::NodeFailed };
+    let code = if wants_budget(blamed) { PlanReasonCode::Budget } else { PlanReasonCode::NodeFailed };
     ends(PlanOutcome::Incomplete, code, &text)
 }
 
@@ -307,6 +341,9 @@ fn apply_result(state: &PlanState, tree: &str, nodes: Vec<NodeId>) -> Option<Pla
     let Some(gates) = &state.applying.gates else {
         return Some(PlanNext::Order(gates_order(state, GatesPlace::Workspace, nodes)));
     };
+    if let Some(chosen) = state.chosen.as_ref().filter(|chosen| chosen.by == ChosenBy::PersonAnyway) {
+        return taken(state, chosen, report, gates);
+    }
     if gates.all_pass() {
         return applied(state, report);
     }
@@ -317,6 +354,21 @@ fn apply_result(state: &PlanState, tree: &str, nodes: Vec<NodeId>) -> Option<Pla
         state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default()
     );
     ends(PlanOutcome::NotHere, PlanReasonCode::GatesFailHere, &text)
+}
+
+/// A person took a branch that does not pass. Whatever the gates say here, nothing has shown that it is done.
+fn taken(state: &PlanState, chosen: &PlanChoice, report: &ApplyReport, gates: &GatesReport) -> Option<PlanNext> {
+    let files = count(usize::try_from(report.files).unwrap_or(usize::MAX), "file", "files");
+    let (node, total) = (&chosen.node, state.nodes.len());
+    let why = state.node(node).and_then(|node| Some(state.end_words(node, node.end()?))).unwrap_or_default();
+    let all = gates.passed.saturating_add(gates.not_passed);
+    let here = format!(
+        "{} of {} here",
+        gates.passed,
+        count(usize::try_from(all).unwrap_or(usize::MAX), "gate passes", "gates pass")
+    );
+    let text = format!("a person took branch {node} of {total}, which does not pass ({why}): {files} changed, {here}");
+    ends(PlanOutcome::Taken, PlanReasonCode::TakenAnyway, &text)
 }
 
 fn applied(state: &PlanState, report: &ApplyReport) -> Option<PlanNext> {
@@ -373,12 +425,16 @@ fn next_hook(state: &PlanState, spec: &PlanSpec, outcome: PlanOutcome) -> Option
         | PlanOutcome::Incomplete
         | PlanOutcome::Conflict
         | PlanOutcome::Unable => (HookWhen::Failure, &spec.on_failure),
-        PlanOutcome::AwaitsPerson | PlanOutcome::Stopped | PlanOutcome::Cancelled => return None,
+        PlanOutcome::Ranked
+        | PlanOutcome::Taken
+        | PlanOutcome::AwaitsPerson
+        | PlanOutcome::Stopped
+        | PlanOutcome::Cancelled => return None,
     };
     if state.requests.abort.is_some() || state.requests.cancel.is_some() {
         return None;
     }
     let done = state.hooks.iter().filter(|hook| hook.when == when).count();
     let index = u32::try_from(done).ok().filter(|_| done < list.len())?;
-    Some(PlanOrder::Hook { when, index, failed: state.first_failed.clone() })
+    Some(PlanOrder::Hook { when, index, failed: state.blamed().cloned() })
 }

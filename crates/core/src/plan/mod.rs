@@ -51,7 +51,7 @@ pub use report::{
 pub use spec::{
     BRANCHES_MAX, CONFLICTS_MAX, HOOK_BYTES_MAX, HOOKS_MAX, Join, LoopWork, METRIC_BYTES_MAX, Metric, MetricSource,
     NODE_TEXT_BYTES_MAX, NODES_MAX, NodeId, NodeSpec, NodeWork, OnConflict, PlanOrigin, PlanSpec, QUESTION_BYTES_MAX,
-    Selection, TOUCH_BYTES_MAX, TOUCHES_MAX,
+    RecoveredRun, Selection, TOUCH_BYTES_MAX, TOUCHES_MAX,
 };
 pub use state::{
     Applying, BranchProgress, EndedHook, NodeStage, NodeState, OpenPlanOrder, OrphanCopy, PersonAnswer, PlanChoice,

@@ -10,8 +10,12 @@ use crate::time::At;
 pub enum PlanOutcome {
     /// The result is in the workspace, and the gates pass there.
     Applied,
+    /// The branches of a stuck run are ranked: the run uses the best of them itself.
+    Ranked,
     /// The result is in the workspace, and gates fail there that pass in the branch.
     NotHere,
+    /// A person took a branch that does not pass: it is in the workspace.
+    Taken,
     /// No branch passed: nothing was applied.
     NonePassed,
     /// Not every node was merged: nothing was applied.
@@ -30,9 +34,11 @@ pub enum PlanOutcome {
 
 impl PlanOutcome {
     /// Every outcome.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Applied,
+        Self::Ranked,
         Self::NotHere,
+        Self::Taken,
         Self::NonePassed,
         Self::Incomplete,
         Self::Conflict,
@@ -47,7 +53,9 @@ impl PlanOutcome {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Applied => "applied",
+            Self::Ranked => "ranked",
             Self::NotHere => "not_here",
+            Self::Taken => "taken",
             Self::NonePassed => "none_passed",
             Self::Incomplete => "incomplete",
             Self::Conflict => "conflict",
@@ -77,8 +85,8 @@ pub struct PlanStanding {
 pub fn plan_standing(outcome: PlanOutcome) -> PlanStanding {
     let row = |status, exit_code, resumable| PlanStanding { outcome, status, exit_code, resumable };
     match outcome {
-        PlanOutcome::Applied => row(Status::Completed, 0, false),
-        PlanOutcome::NotHere | PlanOutcome::NonePassed => row(Status::Failed, 1, false),
+        PlanOutcome::Applied | PlanOutcome::Ranked => row(Status::Completed, 0, false),
+        PlanOutcome::NotHere | PlanOutcome::Taken | PlanOutcome::NonePassed => row(Status::Failed, 1, false),
         PlanOutcome::Incomplete | PlanOutcome::Conflict => row(Status::Failed, 1, true),
         PlanOutcome::AwaitsPerson => row(Status::Paused, 1, true),
         PlanOutcome::Stopped => row(Status::Paused, 2, true),
@@ -102,10 +110,14 @@ pub struct PlanReason {
 pub enum PlanReasonCode {
     /// A branch was applied.
     BranchApplied,
+    /// The branches of a stuck run are ranked.
+    BranchesRanked,
     /// All nodes were merged, and the result was applied.
     AllMerged,
     /// Gates fail in the workspace.
     GatesFailHere,
+    /// A person took a branch that does not pass.
+    TakenAnyway,
     /// No branch passed.
     NonePassed,
     /// A node failed.

@@ -169,6 +169,9 @@ pub struct RunDigest {
     /// How much the run changed.
     #[serde(default)]
     pub changed: Changes,
+    /// It ended because its share of the plan's budget is used up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub share_used_up: bool,
 }
 
 impl RunDigest {

@@ -1,8 +1,10 @@
 //! Whether a request of a person makes sense now. The host asks before it writes one down; the machine ignores others.
 use super::event::PlanRequest;
 use super::fact::NodeEnd;
+use super::outcome::PlanOutcome;
 use super::spec::NodeId;
 use super::state::{NodeStage, NodeState, PlanState};
+use crate::policy::budget::money_text;
 use crate::refusal::Refusal;
 use crate::run::DriverMode;
 
@@ -13,7 +15,9 @@ impl PlanState {
     /// Why it does not, and what would.
     pub fn check_request(&self, request: &PlanRequest) -> Result<(), Refusal> {
         match request {
-            PlanRequest::Pick { node } => self.check_pick(node),
+            PlanRequest::Pick { node, anyway: false } => self.check_pick(node),
+            PlanRequest::Pick { node, anyway: true } => self.check_take(node),
+            PlanRequest::Budget { most_micros } => self.check_budget(*most_micros),
             PlanRequest::Answer { node, .. } => self.check_answer(node),
             PlanRequest::Rollback { .. } if self.driver == DriverMode::Driving && self.over.is_none() => {
                 Err(Refusal::new("the plan is at work", "cancel it first"))
@@ -56,6 +60,46 @@ impl PlanState {
             Some(node) => format!("branch {id} cannot be applied: {}", self.node_words(node)),
         };
         Err(Refusal::new(why, hint))
+    }
+
+    /// Whether a branch that does not pass can be taken.
+    fn check_take(&self, id: &NodeId) -> Result<(), Refusal> {
+        let is_best = self.spec.as_ref().is_some_and(|spec| spec.selection().is_some());
+        if !is_best {
+            return Err(Refusal::new("it is a workflow: there is nothing to pick", "pick a branch of a best-of"));
+        }
+        if self.applying.report.is_some() {
+            return Err(Refusal::new("a branch is applied already", "undo it with loop rollback, and start again"));
+        }
+        let Some(over) = self.over.as_ref().filter(|over| over.outcome != PlanOutcome::Cancelled) else {
+            return Err(Refusal::new("the plan is at work, or was cancelled", "wait until it has ended"));
+        };
+        if self.node(id).is_some_and(NodeState::has_state) {
+            return Ok(());
+        }
+        let names: Vec<&str> =
+            self.nodes.iter().filter(|node| node.has_state()).map(|node| node.id().as_str()).collect();
+        let hint = match names.as_slice() {
+            [] => format!("no branch has a state to take: {}", over.reason.text),
+            names => format!("these have a state: {}", names.join(", ")),
+        };
+        let why = match self.node(id) {
+            None => format!("there is no branch {id}"),
+            Some(node) => format!("branch {id} left no state: {}", self.node_words(node)),
+        };
+        Err(Refusal::new(why, hint))
+    }
+
+    fn check_budget(&self, most_micros: Option<u64>) -> Result<(), Refusal> {
+        if let Some(over) = self.over.as_ref().filter(|_| !self.resumable()) {
+            return Err(Refusal::new(format!("the plan has ended: {}", over.reason.text), "start a new one"));
+        }
+        let spent = self.money.spent_micros;
+        if most_micros.is_some_and(|most| most <= spent) {
+            let why = format!("its loops have cost {} already", money_text(spent));
+            return Err(Refusal::new(why, "give a larger one, or add to it: --max-cost +5"));
+        }
+        Ok(())
     }
 
     fn check_answer(&self, id: &NodeId) -> Result<(), Refusal> {

@@ -64,9 +64,18 @@ pub struct PlanSpec {
     /// No person can see it work: a question ends the plan until a person answers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unattended: bool,
+    /// A word in this file of the workspace stops it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_file: Option<String>,
+    /// The command that says that it has ended, where a person wants that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<String>,
     /// The workflow file that it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<PlanOrigin>,
+    /// The run that was stuck and started it. It uses the best branch itself: the plan applies nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovers: Option<RecoveredRun>,
     /// In the journal: how many parts of it follow as facts of their own. Zero everywhere else.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub parts: u32,
@@ -96,6 +105,15 @@ pub struct PlanOrigin {
     /// What was typed beside it, in the folder of the plan: values of variables and flags, for reading the file again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<FileRef>,
+}
+
+/// The run that a plan of branches is to get out of being stuck.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveredRun {
+    /// Its id.
+    pub run: RunId,
+    /// Which of its rungs of recovery this is, counted from 1.
+    pub rung: u32,
 }
 
 /// How the results of the nodes of a plan come together.

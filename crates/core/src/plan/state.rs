@@ -1,7 +1,7 @@
 //! The state of a plan: the fold of its facts. Its size is bounded by the number of nodes.
 use std::sync::Arc;
 
-use super::fact::{ChosenBy, HookWhen, NodeEnd, PlanCancel, PlanOrder, RunPurpose};
+use super::fact::{ChosenBy, EndedEarly, HookWhen, NodeEnd, PlanCancel, PlanOrder, RunPurpose};
 use super::outcome::{PlanEnding, PlanOutcome, PlanReason, PlanStanding, plan_standing};
 use super::report::{
     ApplyReport, ConflictReport, CopyReport, GatesReport, MeasureReport, PlanRolledBack, RunCutOff, RunDigest,
@@ -116,6 +116,8 @@ pub struct PlanRequests {
     pub pause: Option<String>,
     /// Apply this branch.
     pub pick: Option<NodeId>,
+    /// Also where it does not pass.
+    pub pick_anyway: bool,
 }
 
 /// What all runs of a plan together have cost, in millionths of a dollar.
@@ -151,6 +153,8 @@ pub struct PlanRollback {
     pub at: At,
     /// What came of it; none while it is under way.
     pub end: Option<Result<PlanRolledBack, String>>,
+    /// The result was brought into the workspace after it.
+    pub before_apply: bool,
 }
 
 /// A hook that ended.
@@ -181,6 +185,8 @@ pub struct NodeState {
     pub purpose: RunPurpose,
     /// The plan tree when the newest attempt began: the base of the merge.
     pub base: Option<String>,
+    /// Nodes whose results were in that tree: a part of what the newest attempt began with.
+    pub inputs: Vec<NodeId>,
     /// The tree that its copy is made of, where that is not the base.
     pub start: Option<String>,
     /// The copy of the newest attempt, once it is made.
@@ -290,6 +296,7 @@ impl NodeState {
             conflicts: 0,
             purpose: RunPurpose::Work,
             base: None,
+            inputs: Vec::new(),
             start: None,
             copy: None,
             copies: Vec::new(),
@@ -344,6 +351,11 @@ impl NodeState {
         !matches!(self.stage, NodeStage::Waiting | NodeStage::Asking | NodeStage::Said | NodeStage::Ended(_))
     }
 
+    /// Whether it has ended and left a state that can be taken.
+    pub(super) fn has_state(&self) -> bool {
+        self.end().is_some() && self.result_tree().is_some()
+    }
+
     /// The tree of its result.
     #[must_use]
     pub fn result_tree(&self) -> Option<&str> {
@@ -352,6 +364,12 @@ impl NodeState {
 }
 
 impl PlanState {
+    /// The newest rollback that holds: one before the result was brought into the workspace does not.
+    #[must_use]
+    pub fn rolled_back(&self) -> Option<&PlanRollback> {
+        self.rollback.as_ref().filter(|rollback| !rollback.before_apply)
+    }
+
     /// One of its nodes.
     #[must_use]
     pub fn node(&self, id: &NodeId) -> Option<&NodeState> {
@@ -385,6 +403,13 @@ impl PlanState {
     pub fn left_micros(&self) -> Option<u64> {
         let used = self.money.spent_micros.saturating_add(self.money.reserved_micros);
         self.spec.as_ref()?.budget_micros.map(|most| most.saturating_sub(used))
+    }
+
+    /// The node that hooks get as the failed one: that which failed first, else the first whose budget is used up.
+    #[must_use]
+    pub fn blamed(&self) -> Option<&NodeId> {
+        let poor = |node: &&NodeState| node.end() == Some(&NodeEnd::EndedEarly(EndedEarly::Budget));
+        self.first_failed.as_ref().or_else(|| self.nodes.iter().find(poor).map(NodeState::id))
     }
 
     /// How long it has been at work.

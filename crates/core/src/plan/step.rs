@@ -190,22 +190,28 @@ impl PlanTurn<'_> {
                 Some(PlanNext::Order(order)) => self.order(order),
                 Some(PlanNext::Conclude) => {
                     let Some(ends) = self.after.ends.clone() else { return };
+                    let result = plan_standing(ends.outcome).status.name().to_owned();
+                    let text = ends.reason.text.clone();
                     self.push(PlanFact::Concluded { outcome: ends.outcome, reason: ends.reason });
+                    if self.after.spec.as_ref().is_some_and(|spec| spec.notify.is_some()) {
+                        self.order(PlanOrder::Notify { result, text });
+                    }
                 }
                 None => return,
             }
         }
     }
 
-    /// Whether a driver works on it. A command that opened it for one request may only end it for good.
+    /// Whether a driver works on it. A command that opened it for one request may only end it for good, and so may a
+    /// person while the notification about its end runs.
     fn may_proceed(&self) -> bool {
         let over = self.after.over.as_ref().map(|over| over.outcome);
+        let resumable = over.is_none_or(|outcome| plan_standing(outcome).resumable);
+        let cancels = self.after.requests.cancel.is_some() && resumable;
         match self.after.driver {
-            DriverMode::None => false,
             DriverMode::Driving => over.is_none(),
-            DriverMode::OneRequest => {
-                self.after.requests.cancel.is_some() && over.is_none_or(|outcome| plan_standing(outcome).resumable)
-            }
+            DriverMode::OneRequest => cancels,
+            DriverMode::None => cancels && over.is_some(),
         }
     }
 }
@@ -226,7 +232,9 @@ fn dropped(order: &PlanOrder) -> DroppedPlanOrder {
     match order {
         PlanOrder::Run { .. } => DroppedPlanOrder::ResumeRun,
         // A command of the user is never run twice.
-        PlanOrder::Hook { .. } | PlanOrder::Tell { .. } | PlanOrder::RollBack { .. } => DroppedPlanOrder::Forget,
+        PlanOrder::Hook { .. } | PlanOrder::Tell { .. } | PlanOrder::RollBack { .. } | PlanOrder::Notify { .. } => {
+            DroppedPlanOrder::Forget
+        }
         PlanOrder::Record { .. }
         | PlanOrder::Copy { .. }
         | PlanOrder::Measure { .. }

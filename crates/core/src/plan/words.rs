@@ -65,6 +65,9 @@ impl PlanState {
                 EndedEarly::Pruned(other) => format!("ended: worse than branch {other}, and than the start"),
                 EndedEarly::OtherFailed(other) => format!("stopped, because {other} failed; it can be resumed"),
                 EndedEarly::Killed => "its process was killed again and again; it can be resumed".to_owned(),
+                EndedEarly::Budget if node.result.is_some() => {
+                    "its share of the budget is used up; it can be resumed with more".to_owned()
+                }
                 EndedEarly::Budget => "not resumed: the budget of the plan is used up".to_owned(),
             },
             NodeEnd::NotStarted(why) => format!("not started: {}", self.not_started_words(why)),
@@ -118,6 +121,7 @@ fn not_passed_words(node: &NodeState) -> &'static str {
         Some(Outcome::Cancelled) => "cancelled",
         Some(Outcome::Blocked) => "the agent is blocked",
         Some(Outcome::Tripped) => "no progress",
+        Some(Outcome::Paused) => "paused by a critical alert",
         Some(Outcome::Tampered) => "protected files were changed",
         Some(Outcome::Verified | Outcome::Accepted | Outcome::Claimed) => "it passed, and its result is not there",
         Some(Outcome::Exhausted | Outcome::Stopped | Outcome::Unable) | None => "did not pass",

@@ -35,6 +35,14 @@ pub struct Thresholds {
     pub decline_alone: bool,
 }
 
+impl Thresholds {
+    /// Only those that recovery does not take the place of: what the agent says about its state.
+    #[must_use]
+    pub fn without_stagnation(&self) -> Self {
+        Self { missing_status: self.missing_status, done_claims: self.done_claims, ..Self::default() }
+    }
+}
+
 /// What one iteration showed. Everything is compared already.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -75,6 +83,9 @@ pub struct IterationEvidence {
     pub tampered: bool,
     /// It changed what checkpoints leave out.
     pub ignored: bool,
+    /// Its score is below the threshold, and the gates say no more than before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub low_score: bool,
 }
 
 /// The counts, all of iterations in a row.
@@ -100,6 +111,8 @@ pub struct Streaks {
     pub done_claims: u32,
     /// Said done: the agent's own count of completion.
     pub completion: u32,
+    /// Had a score below the threshold, whatever decides about progress.
+    pub low_score: u32,
     /// What the last iterations showed, the newest last, a bounded number.
     pub evidence: Vec<IterationEvidence>,
     /// Iterations in a row that reached a new state.
@@ -156,6 +169,7 @@ impl Streaks {
         changes.missing_status.count(&mut self.missing_status);
         changes.done_claims.count(&mut self.done_claims);
         changes.completion.count(&mut self.completion);
+        changes.low_score.count(&mut self.low_score);
         self.saw(evidence.tree.as_deref());
         self.evidence.push(evidence.clone());
         let surplus = self.evidence.len().saturating_sub(EVIDENCE_MAX);
@@ -245,7 +259,8 @@ impl Streak {
         if holds { Self::Add } else { Self::Clear }
     }
 
-    fn count(self, counter: &mut u32) {
+    /// What becomes of a count.
+    pub(super) fn count(self, counter: &mut u32) {
         match self {
             Self::Clear => *counter = 0,
             Self::One => *counter = 1,
@@ -254,7 +269,8 @@ impl Streak {
         }
     }
 
-    fn is_clear(&self) -> bool {
+    /// Whether it sets a count back to zero.
+    pub(super) fn is_clear(&self) -> bool {
         *self == Self::Clear
     }
 }
@@ -285,6 +301,16 @@ pub struct StreakChanges {
     done_claims: Streak,
     #[serde(skip_serializing_if = "Streak::is_clear")]
     completion: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    low_score: Streak,
+}
+
+impl StreakChanges {
+    /// Whether the workspace returned to an earlier state and nothing was gained by it.
+    #[must_use]
+    pub fn returned(&self) -> bool {
+        self.oscillation == Streak::Add
+    }
 }
 
 /// What an iteration does to the counts.
@@ -317,6 +343,7 @@ pub fn count(streaks: &Streaks, evidence: &IterationEvidence, thresholds: &Thres
         missing_status: Streak::when(!evidence.block),
         done_claims: Streak::when(evidence.says_done && !evidence.exit_signal),
         completion: Streak::when(evidence.says_done),
+        low_score: Streak::when(evidence.low_score),
     }
 }
 

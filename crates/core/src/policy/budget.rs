@@ -3,6 +3,8 @@ use crate::refusal::Refusal;
 
 /// Millionths of a dollar in a dollar.
 pub const MICROS: u64 = 1_000_000;
+/// Millionths of a dollar in a cent.
+const CENT: u64 = 10_000;
 /// From this part of a cap on a person is warned, in percent.
 pub const WARN_SHARE: u32 = 80;
 /// No loop is meant to cost more, in dollars.
@@ -82,6 +84,20 @@ pub fn money_exact(micros: u64) -> String {
     let rest = format!("{:06}", micros % MICROS);
     let rest = rest.trim_end_matches('0');
     format!("{}.{rest:0<2}", micros / MICROS)
+}
+
+/// By how much a cap is to grow so that an amount fits beside what is used: to whole dollars, below one to whole cents.
+///
+/// ```
+/// use loop_core::policy::budget::growth;
+/// assert_eq!(growth(9_000_000, 67_320_000, 5_000_000), 64_000_000);
+/// assert_eq!(growth(10_000, 12_400, 0), 10_000);
+/// ```
+#[must_use]
+pub fn growth(cap: u64, used: u64, amount: u64) -> u64 {
+    let least = used.saturating_add(amount).saturating_sub(cap);
+    let unit = if least < MICROS { CENT } else { MICROS };
+    least.div_ceil(unit).saturating_mul(unit)
 }
 
 /// What is left of a cap: zero when it is reached.

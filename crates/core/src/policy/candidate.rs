@@ -154,7 +154,7 @@ impl RankColumn {
     }
 
     /// Which of two branches is better in this column; the better one is *greater*.
-    fn compare(self, one: &Candidate, other: &Candidate, lower: bool) -> Ordering {
+    pub(crate) fn compare(self, one: &Candidate, other: &Candidate, lower: bool) -> Ordering {
         let by = |key: fn(&Candidate) -> u64| key(one).cmp(&key(other));
         match self {
             Self::Gates => (one.passes, one.gates).cmp(&(other.passes, other.gates)),

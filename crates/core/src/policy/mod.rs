@@ -7,12 +7,19 @@
 //! | `rank` | which of two states of the workspace is better, by the results of the gates |
 //! | `candidate` | which of several branches is the best |
 //! | `breaker` | when to stop because there is no progress: counts of bad iterations |
+//! | `stuck` | when a loop is stuck, so that recovery starts |
+//! | `ladder` | the rungs of recovery, as they are set |
+//! | `score` | how much came of an iteration, from four signals: the score of the autonomous loop specification |
+//! | `similarity` | how alike two outputs are, as Python's difflib says it |
 //! | `crash` | when to stop because the agent crashes again and again |
+//! | `alert` | what is reported at once, how severe it is, and that each cause is reported once |
 //! | `runaway` | when to warn a person that a loop may run away |
 //! | `failures` | what follows from each class of failure: wait, the next iteration, or the end |
 //! | `wait` | how long to wait after the provider refused |
 //! | `limiter` | how many calls were made in the last hour, and when the next one is free |
+//! | `router` | which agent and model work next, where several are enabled |
 //! | `reserve` | what a call reserves in the ledger of all runs |
+//! | `forecast` | how long a limit of a provider lasts, by what it said and by the pace of the last hours |
 //! | `budget` | amounts of money and tokens, and what is left of a limit |
 //! | `prices` | the cost of tokens, by the user's table |
 //! | `time_budget` | how the time that is left is divided between agent and gates |
@@ -20,12 +27,15 @@
 //! | `protect` | which files an agent must not change |
 //! | `outside` | what outside of the workspace may decide what a gate says, and what a change there means |
 //! | `probe` | how a copy is changed so that good gates must fail: canary, undo, hunks |
+pub mod alert;
 pub mod breaker;
 pub mod budget;
 pub mod candidate;
 pub mod crash;
 pub mod failures;
+pub mod forecast;
 pub mod gate;
+pub mod ladder;
 pub mod limiter;
 pub mod outside;
 pub mod prices;
@@ -35,6 +45,10 @@ pub mod proof;
 pub mod protect;
 pub mod rank;
 pub mod reserve;
+pub mod router;
 pub mod runaway;
+pub mod score;
+pub mod similarity;
+pub mod stuck;
 pub mod time_budget;
 pub mod wait;

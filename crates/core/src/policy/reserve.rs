@@ -38,6 +38,9 @@ pub struct Wanted {
     /// Tokens a day, of all runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_day: Option<u64>,
+    /// Calls a day of the scarcest model, of all runs; none where the call is not one of these, or they have no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scarce_per_day: Option<u32>,
     /// What the call counts until its cost is known, and for ever where the agent does not report it.
     pub worst_micros: u64,
     /// The same in tokens.
@@ -56,11 +59,14 @@ pub enum Cap {
     CostPerDay,
     /// Tokens a day.
     TokensPerDay,
+    /// Calls of the scarcest model a day, by local time.
+    ScarcePerDay,
 }
 
 impl Cap {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::CallsPerHour, Self::CallsPerDay, Self::CostPerDay, Self::TokensPerDay];
+    pub const ALL: [Self; 5] =
+        [Self::CallsPerHour, Self::CallsPerDay, Self::CostPerDay, Self::TokensPerDay, Self::ScarcePerDay];
 
     /// The key of its setting.
     #[must_use]
@@ -70,6 +76,7 @@ impl Cap {
             Self::CallsPerDay => "max_calls_per_day",
             Self::CostPerDay => "max_cost_per_day",
             Self::TokensPerDay => "max_tokens_per_day",
+            Self::ScarcePerDay => "opus_daily_limit",
         }
     }
 }

@@ -1,29 +1,10 @@
 //! Signs that a loop runs away. They stop nothing: a person gets a warning.
 use serde::Serialize;
 
+use super::alert::{AlertCause, Severity};
+
 /// So many short iterations in a row are a pattern; one may just have had little to do.
 pub const SHORT_MAX: u32 = 3;
-
-/// How serious it is, the least serious first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Severity {
-    /// Worth a look.
-    Warning,
-    /// Most likely nothing comes of it any more.
-    Critical,
-}
-
-impl Severity {
-    /// As people read it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Warning => "WARNING",
-            Self::Critical => "CRITICAL",
-        }
-    }
-}
 
 /// What is looked at; none turns it off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,7 +36,7 @@ pub struct Alarm {
     /// How serious it is.
     pub severity: Severity,
     /// unlimited_iterations, identical_outputs or short_iterations.
-    pub kind: &'static str,
+    pub kind: AlertCause,
     /// In a sentence.
     pub text: String,
 }
@@ -63,7 +44,8 @@ pub struct Alarm {
 /// Checks all three and returns the most serious; among equals the first.
 ///
 /// ```
-/// use loop_core::policy::runaway::{Severity, Limits, RunawayEvidence, judge};
+/// use loop_core::policy::alert::Severity;
+/// use loop_core::policy::runaway::{Limits, RunawayEvidence, judge};
 /// let limits = Limits { iterations: Some(100), identical: Some(5), shortest_ms: Some(1000) };
 /// let signs = RunawayEvidence { iterations: 101, limited: false, identical: 5, short: 9 };
 /// assert_eq!(judge(signs, limits).map(|alarm| alarm.severity), Some(Severity::Critical));
@@ -72,17 +54,17 @@ pub struct Alarm {
 pub fn judge(signs: RunawayEvidence, limits: Limits) -> Option<Alarm> {
     let endless = limits.iterations.filter(|most| signs.iterations > *most && !signs.limited).map(|_| Alarm {
         severity: Severity::Warning,
-        kind: "unlimited_iterations",
+        kind: AlertCause::UnlimitedIterations,
         text: format!("{} iterations, with a limit of neither time nor iterations", signs.iterations),
     });
     let identical = limits.identical.filter(|window| signs.identical >= *window).map(|_| Alarm {
         severity: Severity::Critical,
-        kind: "identical_outputs",
+        kind: AlertCause::IdenticalOutputs,
         text: format!("the agent said the same {} times in a row: this may go on for ever", signs.identical),
     });
     let short = limits.shortest_ms.filter(|_| signs.short >= SHORT_MAX).map(|shortest| Alarm {
         severity: Severity::Warning,
-        kind: "short_iterations",
+        kind: AlertCause::ShortIterations,
         text: format!(
             "in {} iterations in a row the agent took less than {}: it may not be doing any work",
             signs.short,
@@ -106,7 +88,7 @@ mod tests {
     }
 
     fn told(signs: RunawayEvidence) -> Option<(&'static str, &'static str)> {
-        judge(signs, LIMITS).map(|alarm| (alarm.severity.word(), alarm.kind))
+        judge(signs, LIMITS).map(|alarm| (alarm.severity.word(), alarm.kind.name()))
     }
 
     #[test]

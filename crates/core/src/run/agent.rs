@@ -1,7 +1,8 @@
 //! What is known about the agent of a run: how its newest attempt ended, its conversation, what it asks.
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::choice::AgentChoice;
+use super::choice::{AgentChoice, ChoiceCause};
 use super::fact::CancelCause;
 use super::judgement::AttemptJudgement;
 use crate::agent::{AgentReport, Described, Failure, StreamReport, Usage};
@@ -19,6 +20,12 @@ pub struct AgentMemory {
     session: Option<Session>,
     /// What the newest attempt uses.
     choice: AgentChoice,
+    /// Why it was chosen.
+    cause: Option<ChoiceCause>,
+    /// The same in one line.
+    rule: Option<String>,
+    /// Conversations of agents that did not make the newest attempt.
+    parked: BTreeMap<String, Session>,
     /// The agent that the person's own settings describe, as it was when it was named.
     described: Option<Arc<Described>>,
     /// The next attempt continues the conversation whatever the setting is: the one before did not end by itself.
@@ -100,14 +107,36 @@ impl AgentMemory {
         Some(&self.choice).filter(|choice| !choice.agent.is_empty())
     }
 
+    /// Why the newest attempt uses what it uses, in one line, where several agents are enabled.
+    #[must_use]
+    pub fn rule(&self) -> Option<&str> {
+        self.rule.as_deref()
+    }
+
     /// The agent that the person's own settings describe, as it was when it was named.
     #[must_use]
     pub fn described(&self) -> Option<&Described> {
         self.described.as_deref()
     }
 
-    pub(super) fn choose(&mut self, choice: &AgentChoice) {
+    /// Whether the newest attempt was made by another agent than the one that is preferred.
+    pub(super) fn failed_over(&self) -> bool {
+        matches!(self.cause, Some(ChoiceCause::FailOver | ChoiceCause::DailyLimit))
+    }
+
+    /// Each agent has its own conversation: that of another agent is kept for its next attempt.
+    pub(super) fn choose(&mut self, choice: &AgentChoice, cause: ChoiceCause, rule: Option<&str>) {
+        let is_another = self.choice().is_some_and(|before| before.agent != choice.agent);
+        if is_another {
+            let left = self.session.take();
+            self.parked.extend(left.map(|session| (session.agent.clone(), session)));
+            self.session = self.parked.remove(&choice.agent);
+            // What was cut off is the work of the agent before.
+            self.continue_session = false;
+        }
         self.choice = choice.clone();
+        self.cause = Some(cause);
+        self.rule = rule.map(str::to_owned);
     }
 
     /// A description of the same name with another content is another agent: it cannot continue the conversation.
@@ -116,6 +145,7 @@ impl AgentMemory {
         if self.session.as_ref().is_some_and(of_it) && self.described() != Some(described) {
             self.session = None;
         }
+        self.parked.remove(&described.name);
         self.described = Some(Arc::new(described.clone()));
     }
 
@@ -161,6 +191,12 @@ impl AgentMemory {
 
     pub(super) fn forget_session(&mut self) {
         self.session = None;
+    }
+
+    /// A person asked for new conversations.
+    pub(super) fn forget_sessions(&mut self) {
+        self.session = None;
+        self.parked.clear();
     }
 
     pub(super) fn attempt_begins(&mut self, session: Option<&str>, first: bool) {

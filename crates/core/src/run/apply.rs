@@ -3,28 +3,29 @@
 use std::sync::Arc;
 
 use super::agent::{AttemptKind, EndedAttempt};
+use super::branches::BranchesReport;
 use super::checkpoint_name::MANUAL;
 use super::checkpoints::{INITIAL, RollbackCause};
-use super::choice::AgentChoice;
+use super::choice::{AgentChoice, ChoiceCause};
 use super::clock::DriverMode;
-use super::event::{Change, Event, Input, Notice, Request, Target};
+use super::event::{Change, Event, Input, NoteChange, Notice, Request, Target};
 use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, HoldCause, Order, PromptNote};
-use super::gates::{EndedGate, Gates, JudgedRound};
+use super::gates::{EndedGate, Gates};
 use super::judge_report::{JudgeReport, NotJudged};
-use super::judgement::{
-    AttemptJudgement, AttemptResult, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement, ProofJudgement,
-    RoundJudgement,
-};
+use super::judgement::{DroppedOrder, TextJudgement};
 use super::outcome::{Acceptance, Ending, Outcome};
 use super::phase::{AfterAttempt, Phase};
-use super::progress::Best;
 use super::proving::UnjudgedCopy;
-use super::report::{Answer, CheckpointReport, Measurement, RollbackReport};
+use super::recovery::RecoveryDecision;
+use super::report::{Answer, CheckpointReport, RollbackReport};
 use super::spec::RunSpec;
 use super::state::{OpenRunOrder, Requests, RunSettings, RunState};
+use super::surroundings::{AroundEvent, InboxEffect, InboxFile};
+use super::text_order::EndedText;
 use crate::agent::AgentReport;
 use crate::ended::Ended;
 use crate::ids::OrderId;
+use crate::policy::router::AgentArm;
 use crate::settings::Settings;
 use crate::time::At;
 
@@ -35,7 +36,12 @@ impl RunState {
             Fact::Happened(input) => self.happened(input),
             Fact::Ordered { id, order } => self.ordered(*id, order),
             Fact::OrderCancelled { id, cause: CancelCause::TimeUp } => self.orders.kill(*id),
-            Fact::OrderCancelled { id, cause } => self.orders.cancel(*id, *cause),
+            Fact::OrderCancelled { id, cause } => {
+                if *cause == CancelCause::Urgent {
+                    self.surroundings.agent_interrupted();
+                }
+                self.orders.cancel(*id, *cause);
+            }
             Fact::Decided(decision) => self.decided(decision),
             Fact::Concluded { outcome, reason, proof } => {
                 self.clock.close(self.now);
@@ -62,17 +68,58 @@ impl RunState {
                 self.proving.copy_judged(judgement, self.checkpoints.tree());
             }
             Decision::Proof(judgement) => self.proof_judged(judgement),
-            Decision::Chosen { choice, .. } => self.chosen(choice),
-            Decision::BreakerClosed => self.progress.close_breaker(self.checkpoints.tree()),
+            Decision::UrgentWaits { .. } => {}
+            Decision::TextWanted { purpose } => self.memory.want_text(*purpose),
+            Decision::Text(judgement) => self.text_judged(judgement),
+            Decision::Recovery(decision) => self.recovery_decided(decision),
+            Decision::Chosen { choice, why, rule, .. } => self.chosen(choice, *why, rule.as_deref()),
+            Decision::AgentOut { agent, why } => {
+                self.routing.cannot_work(&AgentArm::new(agent, None), *why);
+                self.progress.forget_crashes();
+            }
+            Decision::UsedUp { until_ms, .. } => {
+                self.routing.used_up(*until_ms);
+                self.budget.forget_call();
+            }
+            Decision::Alert(alert) => self.alerts.record(alert, self.now),
+            Decision::BreakerClosed => self.close_breaker(),
         }
     }
 
-    fn chosen(&mut self, choice: &AgentChoice) {
+    fn text_judged(&mut self, judgement: &TextJudgement) {
+        match self.memory.take_ended_text().map(|ended| ended.result) {
+            Some(Ok(report)) => self.budget.text_ended(&report.stream, judgement.cost_micros),
+            // Whether the agent was started is not known.
+            Some(Err(_)) => self.budget.call_lost(),
+            None => {}
+        }
+        self.memory.text_judged(judgement, self.iterations_done());
+    }
+
+    fn recovery_decided(&mut self, decision: &RecoveryDecision) {
+        if let RecoveryDecision::Began(began) = decision
+            && let Some(to) = &began.restore
+        {
+            self.checkpoints.plan_rollback(to, RollbackCause::Recovery);
+        }
+        if let RecoveryDecision::Takes(taken) = decision {
+            self.checkpoints.plan_rollback(&taken.restore, RollbackCause::Branch);
+        }
+        self.recovery.decided(decision, self.iteration);
+    }
+
+    /// A person wants the loop to try again: nothing that was counted holds any more.
+    fn close_breaker(&mut self) {
+        self.progress.close_breaker(self.checkpoints.tree());
+        self.recovery.forget_counts();
+    }
+
+    fn chosen(&mut self, choice: &AgentChoice, why: ChoiceCause, rule: Option<&str>) {
         // The model that was reported is the one of the choice before.
         if self.agent.choice().is_some_and(|before| before != choice) {
             self.budget.forget_model();
         }
-        self.agent.choose(choice);
+        self.agent.choose(choice, why, rule);
     }
 
     fn happened(&mut self, input: &Input) {
@@ -82,7 +129,10 @@ impl RunState {
         match &input.event {
             Event::Created(spec) => self.created(input.at, spec),
             Event::Opened => self.opened(input.at),
-            Event::Reopened { changes, unattended, hidden, answers, injected, pid_namespace, .. } => {
+            Event::Reopened { changes, unattended, hidden, answers, injected, pid_namespace, scores, .. } => {
+                if !scores.is_empty() {
+                    self.routing.learn(scores);
+                }
                 injected.iter().for_each(|text| self.prompt.inject(text));
                 if *answers {
                     self.question_answered();
@@ -103,8 +153,39 @@ impl RunState {
                     self.agent.met(id, self.now);
                 }
             }
+            Event::Around(around) => self.around_changed(around),
             Event::Noticed(Notice::Message { .. } | Notice::Silent { .. } | Notice::Retrying { .. })
             | Event::DeadlinePassed => {}
+        }
+    }
+
+    fn around_changed(&mut self, around: &AroundEvent) {
+        match around {
+            AroundEvent::Inbox { file, effect } => self.took_from_inbox(file, effect),
+            AroundEvent::Environment { changes, set, pause, by } => {
+                self.surroundings.changed(changes);
+                self.change(set);
+                match pause {
+                    Some(true) => self.requested(&Request::Pause, by),
+                    Some(false) => self.requested(&Request::Resume, by),
+                    None => {}
+                }
+            }
+            AroundEvent::Files(files) => self.surroundings.files(files),
+        }
+    }
+
+    fn took_from_inbox(&mut self, file: &InboxFile, effect: &InboxEffect) {
+        self.surroundings.took(file);
+        match effect {
+            InboxEffect::Text(text) => self.prompt.inject(text),
+            InboxEffect::Urgent(text) => {
+                self.prompt.inject(text);
+                self.prompt.lead_with(text.number);
+            }
+            InboxEffect::Pause => self.requested(&Request::Pause, &format!("{} in the inbox", file.name)),
+            InboxEffect::Resume => self.requested(&Request::Resume, &format!("{} in the inbox", file.name)),
+            InboxEffect::Status | InboxEffect::Ignored { .. } => {}
         }
     }
 
@@ -116,6 +197,7 @@ impl RunState {
             Request::Resume => {
                 self.end_wait();
                 self.requests.pause = None;
+                self.alerts.resumed();
                 self.trouble.unblock();
                 self.checkpoints.allow_rollback(true);
             }
@@ -132,10 +214,12 @@ impl RunState {
             }
             Request::Rollback(target) => self.request_rollback(target),
             Request::Checkpoint { .. } => {}
+            Request::Note(NoteChange::Add { text }) => self.memory.note(self.iteration, text, false),
+            Request::Note(NoteChange::Strike { id }) => self.memory.strike(*id, false),
             Request::Reset { session } => {
-                self.progress.close_breaker(self.checkpoints.tree());
+                self.close_breaker();
                 if *session {
-                    self.agent.forget_session();
+                    self.agent.forget_sessions();
                 }
             }
             Request::Accept { because } => {
@@ -157,6 +241,10 @@ impl RunState {
         match self.main_order().and_then(|(_, open)| open.order.hold_cause()) {
             Some(HoldCause::Limit) => self.provider.stop_waiting(),
             Some(HoldCause::Question) => self.question_answered(),
+            Some(HoldCause::Stuck) => {
+                self.close_breaker();
+                self.recovery.person_came();
+            }
             Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked | HoldCause::Calls) | None => {}
         }
     }
@@ -173,9 +261,11 @@ impl RunState {
         for change in changes {
             self.settings.change(change);
             if change.is_about_agent() {
+                self.recovery.person_chose();
                 // Another agent, or another model, has a provider of its own.
                 self.provider.stop_waiting();
-                self.provider.answered();
+                self.provider.forget_refused();
+                self.routing.forget();
             }
             if let Some(described) = &change.described {
                 self.agent.describe(described);
@@ -197,6 +287,7 @@ impl RunState {
         if let Some(described) = &spec.described {
             self.agent.describe(described);
         }
+        self.routing.learn(&spec.scores);
         self.spec = Some(std::sync::Arc::new(spec.clone()));
     }
 
@@ -224,13 +315,16 @@ impl RunState {
         self.opened(at);
         self.change(changes);
         self.forget_requests();
+        self.recovery.person_came();
         self.progress.forget_crashes();
         self.gates.count_unverifiable(false);
         self.guard.forget();
         self.gates.forget_tries();
         self.trouble.forget();
         self.agent.forget_failures();
-        self.provider.answered();
+        self.provider.forget_refused();
+        self.routing.forget();
+        self.alerts.resumed();
         self.checkpoints.forget_end();
         // Somebody may have worked on it since: neither an end nor a verdict from before is believed, all gates run again.
         let verified = self.over.take().filter(|over| over.outcome == Outcome::Verified);
@@ -268,7 +362,7 @@ impl RunState {
     }
 
     /// The gates are next, where there are any.
-    fn enter_gates(&mut self, point: GatePoint) {
+    pub(super) fn enter_gates(&mut self, point: GatePoint) {
         let first_judgement = matches!(point, GatePoint::Baseline | GatePoint::Iteration(_));
         self.phase = match (self.gates.is_empty(), first_judgement) {
             (false, _) => Phase::BeforeGates { point },
@@ -279,14 +373,15 @@ impl RunState {
 
     fn ordered(&mut self, id: OrderId, order: &Order) {
         match order {
-            Order::RunAgent { iteration, attempt, injected, session, .. } => {
+            Order::RunAgent { iteration, attempt, choice, injected, session, .. } => {
                 let first = *attempt == 1;
                 self.agent.attempt_begins(session.as_deref(), first);
-                self.provider.stop_waiting();
+                self.provider.attempt_begins(&choice.agent);
                 self.clock.agent_begins();
                 self.budget.call_begins();
                 self.guard.agent_begins();
                 self.prompt.attempt_begins(first, injected.map(|(_, last)| last));
+                self.surroundings.attempt_begins(first);
                 if first {
                     self.checkpoints.iteration_begins();
                 }
@@ -294,6 +389,7 @@ impl RunState {
                 self.attempt = *attempt;
                 self.phase = Phase::Agent;
             }
+            Order::WriteText { .. } => self.budget.call_begins(),
             Order::Hold { cause, .. } => {
                 if cause.lets_people_edit() {
                     self.guard.people_had_time();
@@ -307,6 +403,7 @@ impl RunState {
                 self.checkpoints.rollback_begins();
                 self.budget.forget_call();
             }
+            Order::Branches { .. } => self.budget.forget_call(),
             Order::ManualCheckpoint { name } if name.starts_with(MANUAL) => self.checkpoints.count_manual(),
             Order::RunGate { point, .. } => {
                 if let Phase::BeforeGates { .. } = self.phase {
@@ -344,6 +441,12 @@ impl RunState {
                 self.budget.call_lost();
                 self.cut_off();
             }
+            DroppedOrder::TextLost => {
+                if let Order::WriteText { purpose, .. } = &open.order {
+                    let result = Err("the harness ended while the agent wrote it".to_owned());
+                    self.memory.text_ended(EndedText { purpose: *purpose, result });
+                }
+            }
             DroppedOrder::Forgotten => return,
         }
         // Nobody works on a hold, so nothing can be left of it. A number of another start of the machine names
@@ -354,7 +457,7 @@ impl RunState {
     }
 
     /// An attempt ended from outside: what it left gets a checkpoint, and another attempt follows.
-    fn cut_off(&mut self) {
+    pub(super) fn cut_off(&mut self) {
         self.agent.continue_next();
         self.prompt.give_again();
         self.prompt.note(PromptNote::Interrupted { attempt: self.attempt });
@@ -362,14 +465,14 @@ impl RunState {
     }
 
     /// The protected files are checked first, where there are any.
-    fn after_attempt(&mut self, next: AfterAttempt) {
+    pub(super) fn after_attempt(&mut self, next: AfterAttempt) {
         match self.guard.due() {
             Some(_) => self.phase = Phase::AttemptGuard(next),
             None => self.after_attempt_guard(next),
         }
     }
 
-    fn after_attempt_guard(&mut self, next: AfterAttempt) {
+    pub(super) fn after_attempt_guard(&mut self, next: AfterAttempt) {
         self.phase = match next {
             AfterAttempt::Iteration => Phase::IterationCheckpoint,
             AfterAttempt::Interrupted => Phase::InterruptedCheckpoint,
@@ -412,6 +515,9 @@ impl RunState {
             }
             (Order::Checkpoint { name }, Answer::Checkpoint(report)) => self.checkpoint_taken(*name, report),
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => self.agent_ended_with(&open, report),
+            (Order::WriteText { purpose, .. }, Answer::TextEnded(report)) => {
+                self.memory.text_ended(EndedText { purpose: *purpose, result: Ok(report.as_ref().clone()) });
+            }
             (Order::Measure { .. }, Answer::Measurement(measured)) => self.measured(measured),
             (Order::RunGate { gate, .. }, Answer::GateEnded(report)) => {
                 let Phase::Gates { point, next } = self.phase else { return };
@@ -420,7 +526,9 @@ impl RunState {
                 self.gates.ended(EndedGate { order: id, gate: *gate, report: report.clone(), cancelled });
                 self.phase = Phase::GateEnded { point, next };
             }
-            (Order::Reserve { .. }, Answer::Reserved(reserved)) => self.budget.reserved(reserved),
+            (Order::Reserve { wanted }, Answer::Reserved(reserved)) => {
+                self.budget.reserved(reserved, wanted.scarce_per_day.is_some());
+            }
             (Order::Guard { point }, Answer::Guard(report)) => self.guard.checked(*point, report),
             (Order::Certify { point }, Answer::Certify(report)) => self.proving.certify(*point, report),
             (Order::Judge { point, tree }, Answer::Judged(report)) => {
@@ -429,6 +537,7 @@ impl RunState {
                 self.proving.reported(UnjudgedCopy { point: *point, tree: *tree, report, cancelled });
             }
             // A record that clean copies are made from is damaged: nothing else may decide instead.
+            (Order::Branches { .. }, Answer::Branches(report)) => self.branches_ended(report),
             (Order::Judge { .. }, Answer::Blocked { why }) => self.trouble.host_failed(why),
             (Order::Judge { point, tree }, Answer::Failed { what }) => {
                 let report = JudgeReport::not_done(NotJudged::HostFailed { why: what.clone() });
@@ -457,8 +566,12 @@ impl RunState {
                 self.trouble.may_run(None);
                 self.trouble.host_failed(what);
             }
+            // No run ends because a text is missing.
+            (Order::WriteText { purpose, .. }, Answer::Failed { what }) => {
+                self.memory.text_ended(EndedText { purpose: *purpose, result: Err(what.clone()) });
+            }
             (_, Answer::Failed { what }) => self.trouble.host_failed(what),
-            (Order::RunAgent { .. }, Answer::Lost { left }) => {
+            (Order::RunAgent { .. } | Order::WriteText { .. }, Answer::Lost { left }) => {
                 self.trouble.may_run(open.process);
                 self.trouble.agent_lost(left.join(", "));
             }
@@ -472,6 +585,13 @@ impl RunState {
         }
     }
 
+    fn branches_ended(&mut self, report: &BranchesReport) {
+        // People had time while they worked.
+        self.checkpoints.may_differ();
+        let spent = self.recovery.branches_ended(report, self.requests.rollback.is_some());
+        self.budget.branches_ended(&spent);
+    }
+
     fn checkpoint_taken(&mut self, name: CheckpointName, report: &CheckpointReport) {
         self.checkpoints.taken(report, matches!(name, CheckpointName::BetweenIterations(_)));
         self.proving.set_baseline(report.judge_baseline.as_deref());
@@ -481,15 +601,17 @@ impl RunState {
             CheckpointName::Interrupted(..) => self.phase = Phase::InterruptedSaved,
             CheckpointName::BetweenIterations(_) => {
                 if let Some(changes) = report.changes {
+                    self.progress.others_changed();
+                    self.recovery.others_changed();
                     self.guard.people_had_time();
-                    self.prompt.note(PromptNote::ChangedByOthers { files: changes.files });
+                    self.prompt.note(PromptNote::ChangedByOthers { files: changes.files, names: report.names.clone() });
                     self.progress.saw(report.tree.as_deref());
                 }
             }
         }
     }
 
-    fn interruption_judged(&mut self, rollback_to: Option<&str>) {
+    pub(super) fn interruption_judged(&mut self, rollback_to: Option<&str>) {
         if let Some(to) = rollback_to {
             self.checkpoints.plan_rollback(to, RollbackCause::Interruption);
         }
@@ -498,7 +620,8 @@ impl RunState {
 
     fn rolled_back(&mut self, back: &RollbackReport, cause: RollbackCause) {
         // A person who asks meanwhile takes the rollback over.
-        let reverted = cause == RollbackCause::Regression && self.requests.rollback.is_none();
+        let own = matches!(cause, RollbackCause::Regression | RollbackCause::Recovery | RollbackCause::Branch);
+        let reverted = own && self.requests.rollback.is_none();
         self.requests.rollback = None;
         self.checkpoints.rolled_back(back, self.over.is_some(), !self.agent_ended());
         // The files are those of its end again, as after an undo.
@@ -515,6 +638,7 @@ impl RunState {
         let for_request = self.clock.driver() == DriverMode::OneRequest;
         if !reverted && (self.over.is_none() || for_request) {
             self.progress.close_breaker(back.tree.as_deref());
+            self.recovery.forget_counts();
         } else {
             self.progress.saw(back.tree.as_deref());
             self.progress.forget_claims();
@@ -545,149 +669,5 @@ impl RunState {
         let cancelled = open.cancelled();
         self.agent.ended(EndedAttempt { report: Some(report.clone()), cancelled, kind });
         self.phase = Phase::AttemptEnded;
-    }
-
-    fn attempt_judged(&mut self, judgement: &AttemptJudgement) {
-        let ended = self.agent.take_ended();
-        match &ended.report {
-            Some(report) => {
-                self.agent.used(report.stream.usage);
-                self.budget.call_ended(&report.stream, judgement.cost_micros);
-            }
-            None => self.budget.call_lost(),
-        }
-        if judgement.forget_session {
-            self.agent.forget_session();
-        }
-        match judgement.result {
-            AttemptResult::CutOff => return self.cut_off(),
-            AttemptResult::Limited => {
-                self.provider.limited(judgement.wait.as_ref());
-                self.agent.continue_next();
-                self.prompt.give_again();
-                self.prompt.add(&judgement.notes);
-                let long = judgement.gates_first;
-                return self.after_attempt(if long { AfterAttempt::Interrupted } else { AfterAttempt::Retry });
-            }
-            AttemptResult::SessionLost => {
-                self.agent.forget_session();
-                self.prompt.give_again();
-                return self.after_attempt(AfterAttempt::Retry);
-            }
-            AttemptResult::StatusMissing => {
-                self.provider.answered();
-                self.agent.ask_for_status();
-                self.prompt.clear_notes();
-                self.prompt.add(&judgement.notes);
-                return self.after_attempt(AfterAttempt::Retry);
-            }
-            AttemptResult::StatusAnswered => {
-                self.agent.finish_without_status(self.iteration);
-                if let Some(report) = &ended.report {
-                    self.agent.status_answered(&report.stream, judgement);
-                }
-            }
-            AttemptResult::Iteration => {
-                self.provider.answered();
-                self.agent.finish(self.iteration, judgement);
-                if judgement.timed_out {
-                    self.progress.count_timeout();
-                }
-            }
-        }
-        self.prompt.clear_notes();
-        self.prompt.add(&judgement.notes);
-        self.after_attempt(AfterAttempt::Iteration);
-    }
-
-    /// The status block is not asked for: the iteration is what it is.
-    fn status_skipped(&mut self) {
-        self.budget.forget_call();
-        self.agent.finish_without_status(self.iteration);
-        self.prompt.clear_notes();
-        self.after_attempt(AfterAttempt::Iteration);
-    }
-
-    fn measured(&mut self, measured: &Measurement) {
-        self.progress.measured(measured);
-        self.checkpoints.set_tree(measured.tree.as_deref());
-        self.prompt.changed(&measured.names);
-        self.phase = Phase::Measured;
-    }
-
-    fn measurement_judged(&mut self, judgement: &MeasurementJudgement) {
-        self.agent.measured(judgement.asks, judgement.failure, judgement.question.as_ref());
-        self.prompt.add(&judgement.notes);
-        self.enter_gates(GatePoint::Iteration(self.iteration));
-    }
-
-    fn gate_judged(&mut self, judgement: &GateJudgement) {
-        let Phase::GateEnded { point, next } = self.phase else { return };
-        let by_time = self.gates.unjudged().is_some_and(|ended| ended.cancelled == Some(CancelCause::TimeLimit));
-        if judgement.one.is_none() && by_time {
-            self.clock.gate_ended_by_time();
-        }
-        let round = JudgedRound { point, iteration: self.iteration, tree: self.checkpoints.tree() };
-        let next = next + u32::from(self.gates.judged(judgement, round));
-        let all = usize::try_from(next).is_ok_and(|next| next >= self.gates.len());
-        self.phase = if all { Phase::RoundEnded { point } } else { Phase::Gates { point, next } };
-    }
-
-    fn round_judged(&mut self, judgement: &RoundJudgement) {
-        let point = judgement.point;
-        let iteration = if judgement.iteration.is_some() { self.iteration } else { 0 };
-        let checkpoint = self.checkpoints.newest().map(str::to_owned);
-        self.progress.round(judgement, Best { iteration, checkpoint, rank: judgement.rank });
-        self.gates.round_ended();
-        match (&judgement.iteration, point) {
-            (Some(iteration), _) => {
-                self.gates.count_unverifiable(iteration.unverifiable);
-                self.progress.iteration(iteration);
-                self.prompt.add(&iteration.notes);
-                if let Some(to) = &iteration.revert_to {
-                    self.checkpoints.plan_rollback(to, RollbackCause::Regression);
-                }
-            }
-            (None, GatePoint::Baseline | GatePoint::Reopened(0) | GatePoint::RolledBack(0)) => {
-                self.gates.learn_costs();
-                self.progress.saw(self.checkpoints.tree());
-            }
-            (None, _) => {}
-        }
-        self.phase = Phase::Deciding { point };
-        if self.guard.due().is_some() || self.guard.has_new() || (self.guard.watched_due() && self.gates_pass()) {
-            self.phase = Phase::GatesGuard { point };
-        }
-    }
-
-    fn guard_judged(&mut self, judgement: &GuardJudgement) {
-        if self.guard.judged(judgement) {
-            self.progress.best_is_void();
-        }
-        judgement.note.iter().cloned().for_each(|note| self.prompt.note(note));
-        match self.phase {
-            Phase::StartGuard => self.phase = Phase::InitialCheckpoint,
-            Phase::AttemptGuard(next) => self.after_attempt_guard(next),
-            Phase::GatesGuard { point } => self.phase = Phase::Deciding { point },
-            Phase::New
-            | Phase::InitialCheckpoint
-            | Phase::Agent
-            | Phase::AttemptEnded
-            | Phase::InterruptedCheckpoint
-            | Phase::InterruptedSaved
-            | Phase::IterationCheckpoint
-            | Phase::Measuring
-            | Phase::Measured
-            | Phase::BeforeGates { .. }
-            | Phase::Gates { .. }
-            | Phase::GateEnded { .. }
-            | Phase::RoundEnded { .. }
-            | Phase::Deciding { .. } => {}
-        }
-    }
-
-    fn proof_judged(&mut self, judgement: &ProofJudgement) {
-        self.proving.judged(judgement);
-        judgement.note.iter().cloned().for_each(|note| self.prompt.note(note));
     }
 }

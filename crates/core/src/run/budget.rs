@@ -1,4 +1,5 @@
 //! What a run has spent and what its next call may cost, with the worst case of what is not known.
+use super::branches::BranchesSpent;
 use super::state::RunState;
 use crate::agent::{StreamReport, Usage};
 use crate::policy::budget::{least, remainder};
@@ -15,6 +16,8 @@ const WORST_TOKENS: u64 = 1_000_000;
 pub struct Budget {
     spent: Spent,
     call: Option<Reserved>,
+    /// It is a call of the scarcest model.
+    call_is_scarce: bool,
     window: Option<Reserved>,
 }
 
@@ -58,8 +61,15 @@ impl Budget {
         self.window.as_ref()
     }
 
-    pub(super) fn reserved(&mut self, reserved: &Reserved) {
+    /// Whether the call that was asked for is one of the scarcest model.
+    #[must_use]
+    pub fn call_is_scarce(&self) -> bool {
+        self.call_is_scarce
+    }
+
+    pub(super) fn reserved(&mut self, reserved: &Reserved, is_scarce: bool) {
         self.call = Some(*reserved);
+        self.call_is_scarce = is_scarce;
     }
 
     /// A call that was granted before is not valid any more.
@@ -81,6 +91,27 @@ impl Budget {
     pub(super) fn call_lost(&mut self) {
         self.spent.cost_untold += 1;
         self.spent.tokens_untold += 1;
+    }
+
+    /// Branches that were tried in copies have ended.
+    pub(super) fn branches_ended(&mut self, more: &BranchesSpent) {
+        let spent = &mut self.spent;
+        spent.usage = spent.usage.plus(more.usage);
+        spent.calls = spent.calls.saturating_add(more.calls);
+        spent.cost_untold = spent.cost_untold.saturating_add(more.cost_untold);
+        spent.tokens_untold = spent.tokens_untold.saturating_add(more.tokens_untold);
+    }
+
+    /// A call for a short text ended: it is paid like any other, and says nothing about the model and the calls of the
+    /// run's own agent.
+    pub(super) fn text_ended(&mut self, stream: &StreamReport, cost_micros: Option<u64>) {
+        let model = self.spent.model.clone();
+        let micros = self.spent.dearest_micros;
+        let tokens = self.spent.dearest_tokens;
+        self.call_ended(stream, cost_micros);
+        self.spent.model = model;
+        self.spent.dearest_micros = micros;
+        self.spent.dearest_tokens = tokens;
     }
 
     pub(super) fn call_ended(&mut self, stream: &StreamReport, cost_micros: Option<u64>) {
@@ -105,6 +136,7 @@ pub fn wanted(state: &RunState, settings: &Settings) -> Wanted {
         calls_per_day: caps.calls_per_day,
         cost_per_day_micros: caps.cost_per_day_micros,
         tokens_per_day: caps.tokens_per_day,
+        scarce_per_day: state.scarce_limit(settings),
         worst_micros: left.map_or(worst, |left| left.min(worst)),
         worst_tokens: state.worst_tokens(settings),
     }

@@ -7,7 +7,7 @@ use super::state::RunState;
 const NAME_BYTES_MAX: usize = 63;
 /// Words and beginnings that loop itself gives to checkpoints.
 const OURS: [&str; 3] = [INITIAL, "undo", "best"];
-const OUR_BEGINNINGS: [&str; 5] = ["iter-", "undo-", "interrupted-", "tampered-", MANUAL];
+const OUR_BEGINNINGS: [&str; 6] = ["iter-", "undo-", "interrupted-", "tampered-", "branches-", MANUAL];
 
 /// What a checkpoint is called that a person did not name.
 pub const MANUAL: &str = "manual-";

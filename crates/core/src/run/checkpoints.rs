@@ -75,6 +75,10 @@ pub enum RollbackCause {
     Request,
     /// The iteration broke something that had passed.
     Regression,
+    /// The loop is stuck, and the next try begins with its best state.
+    Recovery,
+    /// The best of several branches is better than the state of a run that is stuck.
+    Branch,
     /// The attempt was interrupted.
     Interruption,
     /// A rollback before it did not come to its end.

@@ -66,7 +66,10 @@ impl RunState {
         let left = self.settings.read(deciding).values.limits.max_time_ms()?.saturating_sub(self.clock.used_ms());
         let left = left.saturating_sub(open.since.ms_since(self.clock.since()?));
         let share = match open.order {
-            Order::RunAgent { .. } => time_budget::agent(left, self.gates.duration_ms(), deciding),
+            Order::RunAgent { .. } | Order::Branches { .. } => {
+                time_budget::agent(left, self.gates.duration_ms(), deciding)
+            }
+            Order::WriteText { .. } => time_budget::whole(left, deciding),
             Order::RunGate { point, .. } if self.counts_time(point) => time_budget::whole(left, deciding),
             Order::Judge { point, tree } if self.counts_time(point) => {
                 let least = match tree {

@@ -1,10 +1,13 @@
 //! What happens next, when several things are possible: one list of rules, read from the top.
+use super::choice::{self, Readiness};
 use super::deadline::UNATTENDED_MS_MAX;
 use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX};
 use super::gates::Gate;
 use super::judge;
 use super::outcome::{Outcome, Reason, ReasonCode};
 use super::phase::{AfterAttempt, Phase};
+use super::recover;
+use super::recovery::RecoveryDecision;
 use super::state::RunState;
 use crate::agent::{AgentReport, Claim, Failure, StreamReport};
 use crate::ended::Ended;
@@ -17,6 +20,7 @@ use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
 use crate::policy::prices::cost_of;
 use crate::policy::proof::ProofResult;
 use crate::policy::reserve::{Cap, Reserved};
+use crate::policy::router::AgentArm;
 use crate::settings::{OnQuestion, OnTamper};
 use crate::text;
 use crate::time;
@@ -37,6 +41,12 @@ pub enum Next {
     Hold(HoldCause, u64),
     /// The workspace is made what a checkpoint says.
     RollBack,
+    /// Something else is tried, because the loop is stuck.
+    Recover(RecoveryDecision),
+    /// Several ways are tried beside each other.
+    Branches,
+    /// This agent cannot work any more, and another one that is enabled works instead.
+    FailOver(String, Failure),
 }
 
 /// One entry of the list.
@@ -51,7 +61,7 @@ pub struct Rule {
 }
 
 /// The precedence of everything that can end, hold or continue a run. The first that applies counts.
-pub const PRECEDENCE: [Rule; 20] = [
+pub const PRECEDENCE: [Rule; 22] = [
     Rule { name: "abort asked", at_once: true, ends_calls: false, judge: abort_asked },
     Rule { name: "host failure", at_once: true, ends_calls: false, judge: host_failure },
     Rule { name: "rollback asked", at_once: true, ends_calls: false, judge: rollback_asked },
@@ -61,6 +71,7 @@ pub const PRECEDENCE: [Rule; 20] = [
     Rule { name: "claimed, where there is no gate", at_once: false, ends_calls: false, judge: claimed },
     Rule { name: "stop asked", at_once: false, ends_calls: false, judge: stop_asked },
     Rule { name: "pause asked", at_once: false, ends_calls: false, judge: pause_asked },
+    Rule { name: "paused by a critical alert", at_once: false, ends_calls: false, judge: alert_pause },
     Rule { name: "cap: iterations", at_once: false, ends_calls: false, judge: iteration_cap },
     Rule { name: "cap: time", at_once: false, ends_calls: true, judge: time_cap },
     Rule {
@@ -79,6 +90,7 @@ pub const PRECEDENCE: [Rule; 20] = [
         judge: unverifiable_streak,
     },
     Rule { name: "agent says that it is blocked", at_once: false, ends_calls: false, judge: agent_blocked },
+    Rule { name: "recovery", at_once: false, ends_calls: false, judge: recovery },
     Rule { name: "breaker", at_once: false, ends_calls: false, judge: breaker },
     Rule { name: "wait", at_once: false, ends_calls: false, judge: wait },
     Rule { name: "next iteration", at_once: false, ends_calls: false, judge: next_iteration },
@@ -97,7 +109,13 @@ pub fn decide(state: &RunState, deciding: &Deciding) -> Next {
     match &next {
         // Where the last state passes its gates, what speaks against it is the reason, and not only the limit.
         Next::Conclude(Outcome::Exhausted, reason) => passed_but(state, Some(&reason.text)).unwrap_or(next),
-        Next::Conclude(..) | Next::Iterate | Next::Hold(..) | Next::RollBack => next,
+        Next::Conclude(..)
+        | Next::Iterate
+        | Next::Hold(..)
+        | Next::RollBack
+        | Next::Recover(_)
+        | Next::Branches
+        | Next::FailOver(..) => next,
     }
 }
 
@@ -286,6 +304,12 @@ fn pause_asked(state: &RunState, _: &Deciding) -> Option<Next> {
     asked.then_some(Next::Hold(HoldCause::Paused, PAUSE_MS_MAX))
 }
 
+/// A person is to look at it first. That is after the gates: a loop that is done needs no one.
+fn alert_pause(state: &RunState, _: &Deciding) -> Option<Next> {
+    let why = state.alerts.pause()?;
+    conclude(Outcome::Paused, ReasonCode::AlertPause, format!("paused by a critical alert: {why}"))
+}
+
 /// The provider first, then an answer, then the delay that is set.
 fn wait(state: &RunState, deciding: &Deciding) -> Option<Next> {
     provider(state, deciding)
@@ -295,10 +319,13 @@ fn wait(state: &RunState, deciding: &Deciding) -> Option<Next> {
 }
 
 fn provider(state: &RunState, deciding: &Deciding) -> Option<Next> {
-    let wait = state.provider.wait()?;
-    let refused = state.provider.refused();
+    let settings = state.settings.read(deciding);
+    // The agent that works next: it waits only where no other that is enabled can work.
+    let next = choice::choose(state, settings).choice;
+    let wait = state.provider.wait_of(&next.agent)?;
+    let refused = state.provider.refused_of(&next.agent);
     // A person may have said something else since the wait began.
-    match state.settings.read(deciding).values.agent.on_failure.action(wait.failure, deciding) {
+    match settings.values.agent.on_failure.action(wait.failure, deciding) {
         FailureAction::Next => return None,
         FailureAction::Stop => {
             let text = format!("{}, and on_failure says stop", wait.why);
@@ -350,17 +377,27 @@ fn hour(state: &RunState, deciding: &Deciding) -> Option<Next> {
 }
 
 /// The day has seen as much as it may, of all runs together.
-fn calls_cap(state: &RunState, _: &Deciding) -> Option<Next> {
+fn calls_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    if choice::is_used_up(state, state.settings.read(deciding)) {
+        let text = "all loops together have used up the calls of the scarcest model that --opus-limit allows today, and \
+                    no other model is enabled";
+        return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text.to_owned());
+    }
     let Reserved::Denied { cap, day, free_in_ms: Some(_), .. } = state.budget.call()? else { return None };
     let calls = if day.calls == 1 { "1 call".to_owned() } else { format!("{} calls", day.calls) };
     let cost = dollars(day.cost_micros);
+    let assumed = match day.untold {
+        0 => String::new(),
+        untold => format!(" as counted ({untold} of {calls} reported no cost: the worst case counts, --worst-cost)"),
+    };
     let text = match cap {
-        Cap::CallsPerHour => return None,
+        // Another model is chosen then.
+        Cap::CallsPerHour | Cap::ScarcePerDay => return None,
         Cap::CallsPerDay => {
             format!("all loops together have made {calls} today, the most that --max-calls-per-day allows")
         }
         Cap::CostPerDay => {
-            format!("all loops together have cost {cost} today; another call could go past --max-cost-per-day")
+            format!("all loops together have cost {cost} today{assumed}; another call could go past --max-cost-per-day")
         }
         Cap::TokensPerDay => {
             format!(
@@ -372,10 +409,35 @@ fn calls_cap(state: &RunState, _: &Deciding) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
+/// The loop is stuck, recovery is on, and a rung is left.
+fn recovery(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    if let Some(next) = recover::next(state, deciding) {
+        return Some(Next::Recover(next));
+    }
+    let on = state.settings.read(deciding).values.recovery.recover;
+    let compares = state.recovery.has_branches_to_judge() && state.must_compare();
+    if on && (state.recovery.open_branches().is_some() || compares) {
+        return Some(Next::Branches);
+    }
+    let questions = state.recovery.questions().filter(|_| on)?;
+    // Nobody sees that it waits: it ends, and can be resumed.
+    if state.clock.is_unattended() {
+        return conclude(Outcome::Blocked, ReasonCode::Stuck, questions.sentence(state.id_text()));
+    }
+    Some(Next::Hold(HoldCause::Stuck, PAUSE_MS_MAX))
+}
+
 /// Nothing comes of it: which count says so, what each iteration showed, and what to change.
 fn breaker(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let counts = state.progress.streaks();
-    let (trip, count) = counts.trip(&state.settings.read(deciding).breaker, state.gated(), deciding)?;
+    let all = &state.settings.read(deciding).breaker;
+    // Recovery is tried first.
+    let waits = recover::holds_breaker(state, deciding);
+    let (trip, count) = if waits {
+        counts.trip(&all.without_stagnation(), state.gated(), deciding)?
+    } else {
+        counts.trip(all, state.gated(), deciding)?
+    };
     let (code, what) = match trip {
         Trip::NoProgress => (ReasonCode::NoProgress, format!("no progress in {count} iterations in a row")),
         Trip::SameError => (ReasonCode::SameError, format!("the same error {count} times in a row")),
@@ -445,7 +507,9 @@ fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
 
 /// Only a person can fix these, or the user said that they end a run.
 fn login_billing_or_model(state: &RunState, deciding: &Deciding) -> Option<Next> {
-    let failure = state.agent.failure().filter(|_| state.agent_ended())?;
+    // What the agent of a rung cannot do ends the rung.
+    let of_rung = state.recovery.was_refused_in(state.iteration);
+    let failure = state.agent.failure().filter(|_| state.agent_ended() && !of_rung)?;
     let table = &state.settings.read(deciding).values.agent.on_failure;
     if table.action(failure, deciding) != FailureAction::Stop {
         return None;
@@ -473,13 +537,13 @@ fn login_billing_or_model(state: &RunState, deciding: &Deciding) -> Option<Next>
 /// The delay is between iterations: not before the first, and not before another attempt.
 fn delay(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let between = state.agent_ended() && !state.agent.is_delayed();
-    let delay = state.settings.read(deciding).values.limits.delay;
+    let delay = state.settings.read(deciding).values.delay();
     delay.filter(|_| between).map(|delay| Next::Hold(HoldCause::Delay, delay.0))
 }
 
 fn iteration_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
-    let most = state.settings.read(deciding).values.limits.max_iterations?;
-    if state.iterations_done() < most {
+    let most = state.settings.read(deciding).values.iterations_max()?;
+    if state.iterations_used() < most {
         return None;
     }
     let word = if most == 1 { "iteration" } else { "iterations" };
@@ -504,9 +568,22 @@ fn time_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text)
 }
 
-fn crash_streak(state: &RunState, _: &Deciding) -> Option<Next> {
+/// Another enabled agent works in the place of one that failed again and again, where there is one.
+fn fail_over(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let (settings, agent) = (state.settings.read(deciding), state.agent_name());
+    let mut without = state.clone();
+    without.routing.cannot_work(&AgentArm::new(agent, None), Failure::Crash);
+    let next = choice::choose(&without, settings).choice.arm();
+    let can = next.agent != agent && choice::readiness(&without, settings, &next) != Readiness::Unable;
+    can.then(|| Next::FailOver(agent.to_owned(), Failure::Crash))
+}
+
+fn crash_streak(state: &RunState, deciding: &Deciding) -> Option<Next> {
     if state.progress.crash_streak() < CRASHES_MAX {
         return None;
+    }
+    if let Some(next) = fail_over(state, deciding) {
+        return Some(next);
     }
     let report = state.agent.report()?;
     let measured = state.progress.changes().is_some() || state.progress.delta().noticed.is_some();

@@ -3,8 +3,10 @@ use serde::{Deserialize, Serialize};
 
 use super::report::Answer;
 use super::spec::{HiddenGates, RunSpec};
+use super::surroundings::AroundEvent;
 use crate::agent::Described;
 use crate::ids::{OrderId, ProcessId};
+use crate::policy::router::ScoreRow;
 use crate::settings::keys;
 use crate::time::At;
 
@@ -47,6 +49,9 @@ pub enum Event {
         /// The PID namespace in which it was opened, where a person opened it: from now on persons speak from there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pid_namespace: Option<u64>,
+        /// What the ledger has recorded of its agents, where the router learns from it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        scores: Vec<ScoreRow>,
     },
     /// A person's command opened it for one request; the run does not continue.
     OpenedForRequest {
@@ -69,6 +74,8 @@ pub enum Event {
     },
     /// Something worth writing down that closes no order.
     Noticed(Notice),
+    /// Something around the run changed: the inbox, a variable of the harness, files of the workspace.
+    Around(Box<AroundEvent>),
     /// The time of [`super::RunState::next_deadline`] has come.
     DeadlinePassed,
 }
@@ -94,7 +101,7 @@ impl Change {
 
     /// Whether another agent, command or model works from now on.
     pub(super) fn is_about_agent(&self) -> bool {
-        [keys::agent(), keys::agent_cmd(), keys::agent_model()].iter().any(|key| key.name == self.key)
+        [keys::agent(), keys::agents(), keys::agent_cmd(), keys::agent_model()].iter().any(|key| key.name == self.key)
     }
 
     /// Whether it is the limit of time that changes.
@@ -139,10 +146,28 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<String>,
     },
+    /// Add a note to all later prompts, or strike one.
+    Note(NoteChange),
     /// Close the breaker: every count of it is gone.
     Reset {
         /// The agent's conversation is forgotten, too.
         session: bool,
+    },
+}
+
+/// What a person does to the notes of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteChange {
+    /// A new note.
+    Add {
+        /// One line.
+        text: String,
+    },
+    /// This note is struck.
+    Strike {
+        /// Its number.
+        id: u32,
     },
 }
 

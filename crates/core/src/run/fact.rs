@@ -3,17 +3,23 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::branches::BranchPlan;
 use super::checkpoints::RollbackCause;
-use super::choice::{AgentChoice, ChoiceCause};
+use super::choice::{AgentChoice, ChoiceCause, Drawn};
 use super::event::{GateIndex, Input};
 use super::judge_report::JudgedTree;
 use super::judgement::{
     AttemptJudgement, CleanJudgement, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement,
-    ProofJudgement, RoundJudgement,
+    ProofJudgement, RoundJudgement, TextJudgement,
 };
 use super::outcome::{Outcome, Proof, Reason};
+use super::recovery::RecoveryDecision;
+use super::surroundings::{AroundEvent, EnvChange, FilesChanged};
+use super::text_order::{TEXT_MS_MAX, TextPurpose};
+use crate::agent::Failure;
 use crate::ids::{OrderId, ProcessId};
 use crate::machine::{Act, JournalEntry};
+use crate::policy::alert::Alert;
 use crate::policy::protect::ProtectJudgement;
 use crate::policy::reserve::Wanted;
 use crate::settings::{GateSpec, Settings};
@@ -90,8 +96,27 @@ pub enum Decision {
     Clean(CleanJudgement),
     /// Whether the tests behind a pass are as strong as at the start.
     Proof(ProofJudgement),
+    /// Something is reported at once.
+    Alert(Box<Alert>),
     /// The breaker is closed, because the run was opened again.
     BreakerClosed,
+    /// An urgent text does not end the agent: others have done so often enough in this iteration. It leads the prompt of
+    /// the next one.
+    UrgentWaits {
+        /// The number of the text.
+        text: u32,
+        /// How often urgent texts may end the agent in one iteration.
+        most: u32,
+    },
+    /// A short text is wanted before the next iteration.
+    TextWanted {
+        /// What for.
+        purpose: TextPurpose,
+    },
+    /// What came of a short text that was due.
+    Text(Box<TextJudgement>),
+    /// What is tried because the loop is stuck, and what came of it.
+    Recovery(RecoveryDecision),
     /// Which agent works next, with which model, and why.
     Chosen {
         /// What the next attempt uses.
@@ -99,6 +124,28 @@ pub enum Decision {
         choice: AgentChoice,
         /// Why.
         why: ChoiceCause,
+        /// The reason in one line, where several agents are enabled.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        /// What the learned router drew, where it was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        drawn: Option<Drawn>,
+    },
+    /// An agent cannot work in this run any more; another one that is enabled works instead.
+    AgentOut {
+        /// The agent.
+        agent: String,
+        /// Why.
+        why: Failure,
+    },
+    /// The scarcest model is used up for today, by all runs together.
+    UsedUp {
+        /// The model.
+        model: String,
+        /// Until when, by the wall clock.
+        until_ms: u64,
+        /// How many calls the day allows.
+        most: u32,
     },
 }
 
@@ -125,6 +172,8 @@ impl Fact {
             Self::Ordered { order, .. } => matches!(
                 order,
                 Order::RunAgent { .. }
+                    | Order::Branches { .. }
+                    | Order::WriteText { .. }
                     | Order::Rollback { .. }
                     | Order::Guard { point: GuardPoint::Agent(..) | GuardPoint::Gates(_) }
             ),
@@ -134,8 +183,18 @@ impl Fact {
                 Event::Created(_) | Event::Reopened { .. } | Event::Requested { .. } => true,
                 Event::Answered { answer, .. } => matches!(
                     answer,
-                    Answer::AgentEnded(_) | Answer::Lost { .. } | Answer::ManualCheckpoint(_) | Answer::RolledBack(_)
+                    Answer::AgentEnded(_)
+                        | Answer::Branches(_)
+                        | Answer::TextEnded(_)
+                        | Answer::Lost { .. }
+                        | Answer::ManualCheckpoint(_)
+                        | Answer::RolledBack(_)
                 ),
+                // The file is moved, and the person sees that it was taken.
+                Event::Around(around) => match around.as_ref() {
+                    AroundEvent::Inbox { .. } | AroundEvent::Environment { .. } => true,
+                    AroundEvent::Files(_) => false,
+                },
                 Event::Opened | Event::OpenedForRequest { .. } | Event::Noticed(_) | Event::DeadlinePassed => false,
             },
         }
@@ -162,6 +221,8 @@ pub enum CancelCause {
     Rollback,
     /// The agent waits for its provider by itself.
     Retrying,
+    /// An urgent text came: the agent is to read it at once.
+    Urgent,
 }
 
 /// Work for the host.
@@ -202,6 +263,16 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reservation: Option<i64>,
     },
+    /// Ask an agent for a short text, in an empty folder outside of the workspace.
+    WriteText {
+        /// What for.
+        purpose: TextPurpose,
+        /// Which agent and model.
+        choice: AgentChoice,
+        /// What the ledger of all runs has reserved for the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reservation: Option<i64>,
+    },
     /// Ask the ledger of all runs for one call.
     Reserve {
         /// Within which limits.
@@ -235,6 +306,15 @@ pub enum Order {
     Measure {
         /// The iteration.
         iteration: u32,
+    },
+    /// Try several ways beside each other in copies, as a plan of its own. Given again, the plan continues.
+    Branches {
+        /// Which rung of recovery this is, counted from 1: the plan is found by it.
+        rung: u32,
+        /// What is tried.
+        branches: Vec<BranchPlan>,
+        /// How long they may take.
+        limit_ms: u64,
     },
     /// Take a checkpoint because a person asked for it, while other orders run.
     ManualCheckpoint {
@@ -317,6 +397,7 @@ impl Order {
             Self::CleanUp { .. }
             | Self::Checkpoint { .. }
             | Self::RunAgent { .. }
+            | Self::WriteText { .. }
             | Self::Measure { .. }
             | Self::Hold { .. }
             | Self::Rollback { .. }
@@ -324,6 +405,7 @@ impl Order {
             | Self::Guard { .. }
             | Self::Certify { .. }
             | Self::Judge { .. }
+            | Self::Branches { .. }
             | Self::RunGate { .. } => true,
         }
     }
@@ -339,6 +421,7 @@ impl Order {
     pub fn limit_ms(&self, settings: &Settings) -> u64 {
         match self {
             Self::RunAgent { .. } => settings.timeout_ms,
+            Self::WriteText { .. } => settings.timeout_ms.min(TEXT_MS_MAX),
             Self::RunGate { gate, .. } => {
                 let gate = usize::try_from(*gate).ok().and_then(|gate| settings.gates.get(gate));
                 gate.and_then(|gate| gate.timeout_ms).unwrap_or(settings.gate_timeout_ms)
@@ -354,6 +437,7 @@ impl Order {
             | Self::Rollback { .. } => WORKSPACE_MS_MAX,
             Self::Notify { .. } => NOTIFY_MS_MAX,
             Self::Hold { ms, .. } => *ms,
+            Self::Branches { limit_ms, .. } => *limit_ms,
         }
     }
 
@@ -392,6 +476,8 @@ pub enum HoldCause {
     Question,
     /// So many calls were made in the last hour that the next one waits.
     Calls,
+    /// The loop is stuck after all recovery attempts, and a person is to help.
+    Stuck,
 }
 
 impl HoldCause {
@@ -399,7 +485,7 @@ impl HoldCause {
     #[must_use]
     pub fn waits_for_person(self) -> bool {
         match self {
-            Self::Paused | Self::Blocked | Self::Question => true,
+            Self::Paused | Self::Blocked | Self::Question | Self::Stuck => true,
             Self::Delay | Self::Limit | Self::Calls => false,
         }
     }
@@ -409,7 +495,9 @@ impl HoldCause {
     /// say no: all gates of a round judge the same state.
     pub(super) fn lets_people_edit(self) -> bool {
         match self {
-            Self::Paused | Self::Delay | Self::Blocked | Self::Limit | Self::Question | Self::Calls => true,
+            Self::Paused | Self::Delay | Self::Blocked | Self::Limit | Self::Question | Self::Calls | Self::Stuck => {
+                true
+            }
         }
     }
 }
@@ -504,7 +592,17 @@ pub enum PromptNote {
     ChangedByOthers {
         /// How many.
         files: u32,
+        /// The first paths of them, a bounded number.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        names: Vec<String>,
     },
+    /// Variables of the harness have other values.
+    EnvironmentChanged {
+        /// Which, a bounded number.
+        changes: Vec<EnvChange>,
+    },
+    /// Others changed these files, by the watcher.
+    FilesChanged(FilesChanged),
     /// An attempt of this iteration failed because of the provider; its edits are still there.
     Limited {
         /// Which attempt.

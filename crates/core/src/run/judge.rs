@@ -2,7 +2,7 @@
 //! made from the state and becomes a fact.
 use super::agent::{AttemptKind, EndedAttempt};
 use super::budget;
-use super::choice::AgentChoice;
+use super::choice::{self, AgentChoice, Readiness};
 use super::decide;
 use super::event::Target;
 use super::fact::{CancelCause, GatePoint, GuardPoint, Order, PromptNote};
@@ -12,19 +12,24 @@ use super::judgement::{
     MeasurementJudgement, RoundJudgement, Tamper,
 };
 use super::outcome::Outcome;
+use super::recover::{self, Better};
+use super::remember::remember;
 use super::report::GuardReport;
 use super::session::SessionUse;
 use super::state::{Requests, RunState};
 use crate::agent::{AgentReport, Failure, StreamReport, signature};
+use crate::changes::Changes;
 use crate::ended::Ended;
 use crate::machine::Deciding;
 use crate::policy::breaker::{self, IterationEvidence};
 use crate::policy::crash::{self, CrashEvidence};
+use crate::policy::failures::FailureAction;
 use crate::policy::gate::{self, TryEvidence, TryVerdict, Verdict};
 use crate::policy::protect::{ProtectJudgement, protected_by_default};
 use crate::policy::rank::{GateScore, Rank};
+use crate::policy::score::{self, Score, Signals};
 use crate::policy::wait::{self, FailedTries, WORTH_A_GATE_MS, Wait};
-use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper, StatusBlock};
+use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper, ProgressBy, StatusBlock};
 use crate::text;
 use crate::text::NameList;
 
@@ -41,6 +46,7 @@ const REGRESSED_MAX: usize = 20;
 pub(super) fn dropped(order: &Order) -> DroppedOrder {
     match order {
         Order::RunAgent { .. } => DroppedOrder::CutOff,
+        Order::WriteText { .. } => DroppedOrder::TextLost,
         Order::CleanUp { .. }
         | Order::Checkpoint { .. }
         | Order::Measure { .. }
@@ -50,6 +56,7 @@ pub(super) fn dropped(order: &Order) -> DroppedOrder {
         | Order::Guard { point: GuardPoint::Start | GuardPoint::Agent(..) | GuardPoint::People }
         | Order::Certify { .. }
         | Order::Judge { .. }
+        | Order::Branches { .. }
         | Order::RunGate { .. } => DroppedOrder::Again,
         Order::Guard { point: GuardPoint::Gates(_) } => DroppedOrder::GatesAgain,
         Order::Notify { .. } | Order::ManualCheckpoint { .. } => DroppedOrder::Forgotten,
@@ -77,7 +84,8 @@ pub(super) fn attempt(state: &RunState, deciding: &Deciding) -> AttemptJudgement
     let Some(report) = &ended.report else { return plain(AttemptResult::CutOff) };
     let cost_micros = decide::cost_of_call(state, &report.stream, deciding);
     let by_us = report.ended == Ended::ByUs;
-    let cut_off = by_us && matches!(ended.cancelled, Some(CancelCause::Abort | CancelCause::Rollback));
+    let cut_off =
+        by_us && matches!(ended.cancelled, Some(CancelCause::Abort | CancelCause::Rollback | CancelCause::Urgent));
     // An agent that is ended because it waits by itself is judged by what it said.
     let stopped = by_us && ended.cancelled.is_some_and(|cause| cause != CancelCause::Retrying);
     let judgement = if cut_off {
@@ -201,8 +209,39 @@ fn came_to_nothing(
         return Some(plain(AttemptResult::SessionLost));
     }
     let table = &state.settings.read(deciding).values.agent.on_failure;
+    if let Some(failure) =
+        report.stream.failure.filter(|failure| table.action(*failure, deciding) == FailureAction::Stop)
+        && let Some(judgement) = agent_unable(state, failure, deciding)
+    {
+        return Some(judgement);
+    }
     let wait = wait::wait_for(&report.stream, failed_tries(state), table, deciding)?;
     Some(limited(state, report, wait, deciding))
+}
+
+/// The agent cannot log in, has no credit or refuses the model, and another enabled one can work or will be able to.
+fn agent_unable(state: &RunState, failure: Failure, deciding: &Deciding) -> Option<AttemptJudgement> {
+    let arm = state.agent.choice()?.arm();
+    let mut without = state.clone();
+    without.routing.cannot_work(&arm, failure);
+    let settings = state.settings.read(deciding);
+    let next = choice::choose(&without, settings).choice.arm();
+    (next != arm && choice::readiness(&without, settings, &next) != Readiness::Unable).then(|| {
+        let notes = vec![PromptNote::Limited { attempt: state.attempt }];
+        AttemptJudgement { failure: Some(failure), notes, ..plain(AttemptResult::AgentUnable) }
+    })
+}
+
+/// Whether another enabled agent works while this one waits, and whether one that waits too will work later.
+fn others_while(state: &RunState, wait: &Wait, deciding: &Deciding) -> (bool, bool) {
+    let settings = state.settings.read(deciding);
+    let agent = state.agent_name();
+    let mut waits = state.clone();
+    waits.provider.limited(Some(wait));
+    let next = choice::choose(&waits, settings).choice.arm();
+    let readiness = choice::readiness(&waits, settings, &next);
+    let other = next.agent != agent;
+    (other && readiness == Readiness::Ready, other && readiness != Readiness::Unable)
 }
 
 /// The attempt was refused or waited by itself: another one follows after this wait.
@@ -211,12 +250,13 @@ fn limited(state: &RunState, report: &AgentReport, wait: Wait, deciding: &Decidi
     let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
     let cost_micros = decide::cost_of_call(state, &report.stream, deciding);
     let tries_max = settings.values.agent.on_failure.tries_max(wait.failure, deciding).unwrap_or(0);
-    let is_last = state.provider.refused() + 1 > tries_max
-        || state.time_left(deciding).is_some_and(|left| ms > left)
+    let (ready, later) = others_while(state, &wait, deciding);
+    let is_over = state.provider.refused() + 1 > tries_max || state.time_left(deciding).is_some_and(|left| ms > left);
+    let is_last = (is_over && !later)
         || budget::next_call_is_denied(state, settings, cost_micros)
         || decide::capped(&with_call(state, report, cost_micros), deciding);
     // Before a long wait, and where the run ends here: the attempt may have made the gates pass.
-    let gates_first = ms > WORTH_A_GATE_MS || is_last;
+    let gates_first = (ms > WORTH_A_GATE_MS && !ready) || is_last;
     let notes = vec![PromptNote::Limited { attempt: state.attempt }];
     AttemptJudgement { wait: Some(wait), gates_first, notes, ..plain(AttemptResult::Limited) }
 }
@@ -265,6 +305,10 @@ pub(super) fn asks_for_status(state: &RunState) -> bool {
 /// The conversation that an attempt with this choice continues, where that is set or the one before was cut off.
 pub(super) fn session_to_continue(state: &RunState, choice: &AgentChoice, deciding: &Deciding) -> Option<String> {
     let settings = state.settings.read(deciding);
+    // A rung begins each of its iterations in a new conversation.
+    if state.recovery.rung().is_some() && (state.agent_ended() || state.iteration == 0) {
+        return None;
+    }
     let session = state.agent.session()?;
     let agent = state.agent_named(&choice.agent, settings);
     SessionUse::of(state, settings, agent.as_ref(), session, state.now).continues().then(|| session.id.clone())
@@ -273,7 +317,7 @@ pub(super) fn session_to_continue(state: &RunState, choice: &AgentChoice, decidi
 /// The checkpoint that is restored after an interrupted attempt, where the setting says so.
 pub(super) fn interruption(state: &RunState, deciding: &Deciding) -> Option<String> {
     let cut_off =
-        state.provider.wait().is_none() && state.checkpoints.target(state.requests.rollback.as_ref()).is_none();
+        state.provider.newest_wait().is_none() && state.checkpoints.target(state.requests.rollback.as_ref()).is_none();
     // A run that ends now rolls nothing back: that is judged again when it is opened.
     let ends = state.requests.abort.is_some() || state.requests.cancel.is_some();
     let wanted = state.settings.read(deciding).values.checkpoint.on_interrupt == OnInterrupt::Rollback && !ends;
@@ -343,7 +387,9 @@ pub(super) fn round(state: &RunState, point: GatePoint, deciding: &Deciding) -> 
     let improved = state.progress.peak().is_some_and(|peak| rank > peak);
     let compares = match point {
         GatePoint::Iteration(_) | GatePoint::Baseline | GatePoint::Reopened(0) | GatePoint::RolledBack(0) => true,
-        GatePoint::Interrupted(..) | GatePoint::Reopened(_) | GatePoint::RolledBack(_) => false,
+        GatePoint::Interrupted(..) | GatePoint::Reopened(_) => false,
+        // A branch that won is better than everything before. Another state that was restored is known already.
+        GatePoint::RolledBack(_) => state.progress.best().is_some_and(|best| rank > best.rank),
     };
     // What the gates say by changed protected files says nothing about how good a state is. Of two that are equally
     // good the later is better: it holds more of the work.
@@ -399,13 +445,20 @@ fn regressions(state: &RunState) -> Regressions {
 
 fn iteration(state: &RunState, improved: bool, deciding: &Deciding) -> IterationJudgement {
     let settings = state.settings.read(deciding);
+    let by_score = settings.values.progress.progress_by == ProgressBy::Score;
     let on_regression = settings.values.gate.on_regression;
     let found = regressions(state);
     let pass = state.gates_pass();
     let asked = state.checkpoints.target(state.requests.rollback.as_ref()).is_some();
     let revert = on_regression == OnRegression::Revert && state.has_checkpoints() && !pass && found.required && !asked;
     let revert_to = state.checkpoints.before().filter(|_| revert).map(str::to_owned);
-    let evidence = evidence(state, improved, revert_to.is_some());
+    let score = score(state);
+    let mut evidence = evidence(state, improved, revert_to.is_some());
+    evidence.low_score = score.is_some_and(|score| score.total < settings.values.progress.progress_threshold.0);
+    evidence.low_score &= !improved;
+    if by_score && score.is_some() {
+        evidence.progress = !evidence.low_score && revert_to.is_none();
+    }
     let mut notes = Vec::new();
     if !found.names.is_empty() && on_regression != OnRegression::Keep {
         notes.push(PromptNote::Regressed { what: found.names.clone(), reverted: revert_to.is_some() });
@@ -425,21 +478,46 @@ fn iteration(state: &RunState, improved: bool, deciding: &Deciding) -> Iteration
         crash::counts(evidence, deciding)
     });
     let mut required = state.gates.required().filter_map(|gate| gate.last());
+    let reverted = revert_to.is_some();
+    let shortest_ms = settings.values.limits.warnings().shortest_ms.unwrap_or(0);
+    let streaks = breaker::count(state.progress.streaks(), &evidence, &settings.breaker, deciding);
+    // Without a gate the changes are all there is. What changed protected files say counts for nothing.
+    let by_score = by_score && score.is_some();
+    let better = if state.gated() && !by_score { improved } else { evidence.progress };
+    let better = Better { better: better && revert_to.is_none() && !state.guard.stands_tampered(), by_score };
     IterationJudgement {
+        short: report.is_some_and(|report| report.duration_ms < shortest_ms),
         progress: evidence.progress,
-        why: why(&evidence, revert_to.is_some()),
+        why: why(&evidence, reverted, score.filter(|_| by_score)),
         regressed: found.names,
         revert_to,
         unverifiable: required.any(|last| last.verdict == Verdict::Unverifiable),
         crashed,
-        streaks: breaker::count(state.progress.streaks(), &evidence, &settings.breaker, deciding),
+        stuck: recover::stuck(state, better, &streaks, deciding),
+        streaks,
+        memory: Some(Box::new(remember(state, &evidence, reverted, deciding))),
         evidence,
         notes,
+        score,
     }
 }
 
+/// How much came of the iteration, where its output was compared.
+fn score(state: &RunState) -> Option<Score> {
+    let delta = state.progress.delta();
+    let output = delta.output_difference?;
+    // A change of protected files alone counts for nothing.
+    let counts = delta.files != Some(0);
+    let changes = state.progress.changes().map(|changes| if counts { changes } else { Changes::default() });
+    let markers = state.agent.report().map_or(0, |report| report.stream.progress.len());
+    Some(Score::of(&Signals { output, changes, noticed: delta.noticed, markers, checklist: delta.checklist }))
+}
+
 /// Why an iteration made progress or did not, for people.
-fn why(evidence: &IterationEvidence, reverted: bool) -> String {
+fn why(evidence: &IterationEvidence, reverted: bool, deciding_score: Option<Score>) -> String {
+    if let Some(score) = deciding_score.filter(|_| !reverted && !evidence.improved) {
+        return format!("its score is {}", score::shown(score.total));
+    }
     let text = match (evidence.files, evidence.noticed) {
         _ if reverted => "it is reverted: something fails that had passed",
         _ if evidence.improved => "the gates say more than before",
@@ -491,6 +569,7 @@ fn evidence(state: &RunState, improved: bool, reverted: bool) -> IterationEviden
         tampered: state.guard.found().is_some(),
         ignored: delta.ignored,
         noticed: delta.noticed,
+        low_score: false,
     }
 }
 
@@ -572,6 +651,7 @@ pub(super) fn best_to_keep(state: &RunState, deciding: &Deciding) -> Option<Stri
         | Outcome::Accepted
         | Outcome::Claimed
         | Outcome::Stopped
+        | Outcome::Paused
         | Outcome::Cancelled
         | Outcome::Unable => false,
     };

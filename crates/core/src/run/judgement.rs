@@ -4,11 +4,15 @@ use serde::{Deserialize, Serialize};
 use super::event::GateIndex;
 use super::fact::{GatePoint, GuardPoint, PromptNote};
 use super::judge_report::JudgedTree;
+use super::spec::StoredText;
+use super::text_order::TextPurpose;
 use crate::agent::Failure;
 use crate::policy::breaker::{IterationEvidence, StreakChanges};
 use crate::policy::gate::{ExitContradiction, Verdict};
 use crate::policy::proof::{Finding, ProofResult, StrengthReport};
 use crate::policy::rank::Rank;
+use crate::policy::score::Score;
+use crate::policy::stuck::StuckJudgement;
 use crate::policy::wait::Wait;
 use crate::test_output::SameNames;
 use crate::text::NameList;
@@ -29,6 +33,8 @@ pub enum DroppedOrder {
     GatesAgain,
     /// It does not matter any more.
     Forgotten,
+    /// A text that an agent was asked for: it is not asked again, and what the call cost is not known.
+    TextLost,
 }
 
 /// What an attempt of the agent was.
@@ -41,6 +47,8 @@ pub enum AttemptResult {
     CutOff,
     /// The provider refused it; another attempt follows after a wait.
     Limited,
+    /// Its agent cannot work, or refused the model; another attempt follows with another one.
+    AgentUnable,
     /// The conversation that it was to continue is gone; another attempt begins a new one.
     SessionLost,
     /// It left out the status block and is asked for it once.
@@ -172,13 +180,81 @@ pub struct IterationJudgement {
     /// The agent failed and changed nothing.
     #[serde(skip_serializing_if = "is_false")]
     pub crashed: bool,
+    /// The agent took less time than an iteration should.
+    #[serde(skip_serializing_if = "is_false")]
+    pub short: bool,
     /// What it does to each count of the breaker.
     pub streaks: StreakChanges,
+    /// Whether it leaves the loop stuck, and why.
+    #[serde(skip_serializing_if = "StuckJudgement::is_nothing")]
+    pub stuck: StuckJudgement,
     /// What the counts were made of.
     pub evidence: IterationEvidence,
     /// What the next prompt says about it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<PromptNote>,
+    /// How much came of it, where its output was compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<Score>,
+    /// What later prompts say about it; none in an old journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Box<IterationMemory>>,
+}
+
+/// What later prompts say about an iteration, beside its agent and how much it changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IterationMemory {
+    /// The first files that it changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Tests that failed before it and pass now.
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub fixed: NameList,
+    /// Tests that passed before it and fail now.
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub broken: NameList,
+    /// The error that is left, by its signature: of the agent, else of the first gate that fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the agent says in one line. No person checked it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+    /// It changed something and the gates say no more than before. The same words name the same dead end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_end: Option<String>,
+    /// What it wrote, where prompts have that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<RawMemory>,
+}
+
+/// What an agent wrote in an iteration, for prompts with a window of the last ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RawMemory {
+    /// The beginning of what it wrote.
+    pub text: String,
+    /// Its marks of progress.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub markers: Vec<String>,
+    /// How many iterations are kept as they are from now on.
+    pub window: u32,
+}
+
+/// What was decided about a short text that an agent was asked for, or was not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextJudgement {
+    /// What for.
+    pub purpose: TextPurpose,
+    /// The text; none where the extract of loop itself serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<StoredText>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What the call cost, in millionths of a dollar, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
 }
 
 /// What was decided when the protected files had been checked.

@@ -8,21 +8,33 @@
 //! | `spec` | what a run was started with: the first fact |
 //! | `phase` | where an iteration is, one variant for each step |
 //! | `state` | the phase and the parts; requests, open orders, trouble |
-//! | `clock` `gates` `agent` `provider` `budget` | parts of the state |
-//! | `progress` `guard` `checkpoints` `prompt_memory` | parts of the state |
+//! | `clock` `gates` `agent` `provider` `routing` `budget` | parts of the state |
+//! | `progress` `guard` `checkpoints` `prompt_memory` `memory` | parts of the state |
+//! | `alerts` | a part of the state; also says which alert is due |
+//! | `surroundings` | a part of the state: inbox, variables of the harness, files that others changed |
+//! | `apply_judged` | a part of `apply`: what judgements change |
 //! | `apply` | bookkeeping: the only code that changes the state; it asks no policy |
 //! | `evidence` | what must stand before a fact that says *verified* |
 //! | `step` | an event in, facts out; what is ordered next |
 //! | `deadline` | when something is due: the limits of orders, the time of the run |
 //! | `judge` | decisions about what ended: attempt, measurement, gate, round, guard |
+//! | `text_order` | short texts that an agent writes for the harness: when, by whom, what came of it |
+//! | `remember` | decides what later prompts say about an iteration |
 //! | `prove` `judge_report` `proving` | decisions about a pass; what a clean copy showed; what is remembered of it |
 //! | `kept_tests` | whether the tests that must be there did run |
-//! | `choice` `session` | which agent, model and prompt the next attempt uses; which conversation it continues |
+//! | `recovery` `recover` | a part of the state: being stuck, and what is tried; the decisions about it |
+//! | `choice` `rung_choice` `session` | which agent, model and prompt the next attempt uses; which conversation it continues |
+//! | `alert_due` | decisions about alerts: which is due |
 //! | `decide` | the one list of everything that ends, holds or continues a run |
+//! | `branches` | what a run that is stuck tries in copies, and what came of it |
 //! | `checkpoint_name` | how people name checkpoints |
 //! | `outcome` | outcomes, reasons, and the one table to status and exit code |
 mod agent;
+mod alert_due;
+mod alerts;
 mod apply;
+mod apply_judged;
+mod branches;
 mod budget;
 mod checkpoint_name;
 mod checkpoints;
@@ -39,6 +51,7 @@ mod judge;
 mod judge_report;
 mod judgement;
 mod kept_tests;
+mod memory;
 mod outcome;
 mod phase;
 mod progress;
@@ -46,19 +59,28 @@ mod prompt_memory;
 mod prove;
 mod provider;
 mod proving;
+mod recover;
+mod recovery;
+mod remember;
 mod report;
+mod routing;
+mod rung_choice;
 mod session;
 mod spec;
 mod state;
 mod step;
+mod surroundings;
+mod text_order;
 
 pub use agent::{AgentMemory, Session};
+pub use alerts::{ALERTS_MAX, AlertMemory, TimedAlert};
+pub use branches::{BestBranch, BranchPlan, BranchesReport, BranchesSpent};
 pub use budget::{Budget, Spent, wanted};
 pub use checkpoint_name::{CheckpointClass, MANUAL, check_name, iteration_of, meant, numbered};
 pub use checkpoints::{Checkpoints, INITIAL, RollbackCause};
-pub use choice::{AgentChoice, ChoiceCause, PromptVariant};
+pub use choice::{AgentChoice, AttemptRequest, ChoiceCause, Drawn, PromptVariant};
 pub use clock::{DriverMode, RunClock};
-pub use event::{Change, Event, GateIndex, Injected, Input, Notice, Request, Target};
+pub use event::{Change, Event, GateIndex, Injected, Input, NoteChange, Notice, Request, Target};
 pub use fact::{
     CancelCause, CheckpointName, Decision, Entry, Fact, GatePoint, GuardPoint, HoldCause, Order, PAUSE_MS_MAX,
     PromptNote,
@@ -68,26 +90,40 @@ pub use guard::Guard;
 pub use judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedGate, JudgedTree, LeftOut, NotJudged, Remark};
 pub use judgement::{
     AttemptJudgement, AttemptResult, BestJudgement, CleanJudgement, CopyVerdict, DroppedOrder, GateJudgement,
-    GuardJudgement, IterationJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper, TestSetStability,
-    WorkspaceOnly,
+    GuardJudgement, IterationJudgement, IterationMemory, MeasurementJudgement, ProofJudgement, RawMemory,
+    RoundJudgement, Tamper, TestSetStability, TextJudgement, WorkspaceOnly,
 };
 pub use kept_tests::lost_on_copy;
+pub use memory::{
+    ATTEMPTS_MAX, AttemptLine, DEAD_ENDS_MAX, Memory, Mutation, NOTE_LETTERS_MAX, NOTES_MAX, Note, RawIteration,
+    SinceBest, Summary,
+};
 pub use outcome::{
     Acceptance, Ending, LooprState, Outcome, Proof, ProofGate, ProofHidden, ProofJudge, Reason, ReasonCode, Standing,
     Status, standing,
 };
 pub use phase::{AfterAttempt, Phase};
-pub use progress::{Best, IterationDelta, Progress};
+pub use progress::{Best, IterationDelta, Progress, ScoredIteration};
 pub use prompt_memory::{INJECTIONS_KEPT_MAX, Injections, PromptMemory};
 pub use provider::Provider;
+pub use recovery::{
+    ActiveRung, Climb, QuestionPack, Recovery, RecoveryDecision, RungBegan, RungChoice, RungEnded, RungOutcome,
+    TakenBranch, TriedRung,
+};
 pub use report::{
     Answer, CertifyReport, CheckpointReport, FileAction, GateProgram, GateReport, GuardReport, Measurement,
-    ProgramFile, RollbackReport, RolledBackFile, RolledBackFiles, Tool, ToolChange,
+    OTHERS_NAMES_MAX, ProgramFile, RollbackReport, RolledBackFile, RolledBackFiles, Tool, ToolChange,
 };
+pub use routing::Routing;
 pub use session::SessionUse;
-pub use spec::{FileRef, GuardSpec, HiddenGates, INLINE_BYTES_MAX, PlanRef, RunSpec, StoredText, WorkspaceRef};
+pub use spec::{FileRef, GuardSpec, HiddenGates, INLINE_BYTES_MAX, Leash, PlanRef, RunSpec, StoredText, WorkspaceRef};
 pub use state::{OpenRunOrder, Requests, RunOrders, RunSettings, RunState, Trouble};
 pub use step::{Run, next_deadline, step};
+pub use surroundings::{
+    AroundEvent, EnvChange, FILE_EVENTS_MAX, FileEvent, FileEventKind, FilesChanged, InboxEffect, InboxFile,
+    Surroundings, URGENT_INTERRUPTIONS_MAX,
+};
+pub use text_order::{TextPurpose, TextReport};
 
 // What reports are made of lies below this room, since agents and policies use it too.
 pub use crate::agent::{AgentReport, StreamReport};

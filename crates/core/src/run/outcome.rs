@@ -30,6 +30,8 @@ pub enum Outcome {
     Tampered,
     /// A person stopped it; it can go on.
     Stopped,
+    /// A critical alert paused it; it can go on when a person has looked at it.
+    Paused,
     /// A person ended it for good.
     Cancelled,
     /// It could not work: agent, gate or host.
@@ -50,6 +52,7 @@ impl Outcome {
             Self::Blocked => "blocked",
             Self::Tampered => "tampered",
             Self::Stopped => "stopped",
+            Self::Paused => "paused",
             Self::Cancelled => "cancelled",
             Self::Unable => "unable",
         }
@@ -163,6 +166,7 @@ pub fn standing(outcome: Outcome) -> Standing {
         Outcome::Tripped => row(Status::Failed, LooprState::CircuitOpen, 1, true),
         Outcome::Blocked => row(Status::Failed, LooprState::Blocked, 1, true),
         Outcome::Stopped => row(Status::Paused, LooprState::Error, 2, true),
+        Outcome::Paused => row(Status::Paused, LooprState::Error, 1, true),
         Outcome::Cancelled => row(Status::Cancelled, LooprState::Error, 2, false),
         Outcome::Unable => row(Status::Crashed, LooprState::Error, 3, true),
     }
@@ -193,6 +197,8 @@ pub enum ReasonCode {
     TimeLimit,
     /// A person asked.
     ManualStop,
+    /// A critical alert.
+    AlertPause,
     /// The agent fails again and again without changing anything.
     AgentCrashes,
     /// The agent failed in a way that is to end the run.
@@ -227,6 +233,8 @@ pub enum ReasonCode {
     SafetyCompletion,
     /// The agent says that it is blocked.
     AgentBlocked,
+    /// Stuck after all recovery attempts.
+    Stuck,
     /// Protected files were changed.
     Tamper,
     /// The agent could not be ended.
@@ -248,6 +256,7 @@ impl ReasonCode {
             Self::IterationLimit => "iteration_limit",
             Self::TimeLimit => "time_limit",
             Self::ManualStop => "manual_stop",
+            Self::AlertPause => "alert_pause",
             Self::BudgetLimit => "budget_limit",
             Self::Question => "question",
             Self::NoProgress => "no_progress",
@@ -259,6 +268,7 @@ impl ReasonCode {
             Self::MissingStatus => "missing_status",
             Self::SafetyCompletion => "safety_completion",
             Self::AgentBlocked => "agent_blocked",
+            Self::Stuck => "stuck",
             Self::Tamper => "tamper",
             Self::AgentCrashes
             | Self::AgentFailed

@@ -4,6 +4,7 @@ use super::report::Measurement;
 use crate::changes::Changes;
 use crate::policy::breaker::Streaks;
 use crate::policy::rank::Rank;
+use crate::policy::score::{Checklist, Score};
 
 /// What the run knows about how good its states are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct Progress {
     peak: Option<Rank>,
     best: Option<Best>,
     best_before: Option<Best>,
+    /// Others changed files since the best state: it does not have their work.
+    others_since_best: bool,
     streaks: Streaks,
     crash_streak: u32,
     timeouts: u32,
@@ -20,6 +23,20 @@ pub struct Progress {
     breaker_closed: bool,
     changes: Option<Changes>,
     delta: IterationDelta,
+    /// The scores of the last iterations, the newest last, a bounded number.
+    scores: Vec<ScoredIteration>,
+}
+
+/// How many scores are remembered.
+const SCORES_MAX: usize = 20;
+
+/// The score of an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScoredIteration {
+    /// Which iteration.
+    pub iteration: u32,
+    /// Its score.
+    pub score: Score,
 }
 
 /// The best state so far.
@@ -44,6 +61,10 @@ pub struct IterationDelta {
     pub ignored: bool,
     /// Where nothing is counted: whether something is not what it was.
     pub noticed: Option<bool>,
+    /// How different the output is from the one before, where that was compared.
+    pub output_difference: Option<u32>,
+    /// The task's checklist, where it has one.
+    pub checklist: Option<Checklist>,
 }
 
 impl IterationDelta {
@@ -109,6 +130,26 @@ impl Progress {
         self.changes
     }
 
+    /// The score of the newest iteration that has one.
+    #[must_use]
+    pub fn score(&self) -> Option<Score> {
+        self.scores.last().map(|scored| scored.score)
+    }
+
+    /// The scores of the last iterations, the newest last, a bounded number.
+    #[must_use]
+    pub fn scores(&self) -> &[ScoredIteration] {
+        &self.scores
+    }
+
+    /// The average of the last so many scores, in ten-thousandths.
+    #[must_use]
+    pub fn average_score(&self, last: usize) -> Option<u32> {
+        let scores = self.scores.get(self.scores.len().saturating_sub(last)..)?;
+        let sum: u32 = scores.iter().map(|scored| scored.score.total).sum();
+        sum.checked_div(u32::try_from(scores.len()).ok()?)
+    }
+
     /// The same, as far as it counts.
     #[must_use]
     pub fn delta(&self) -> IterationDelta {
@@ -122,6 +163,8 @@ impl Progress {
             tests: measured.tests,
             ignored: measured.ignored,
             noticed: measured.noticed,
+            output_difference: measured.output_difference,
+            checklist: measured.checklist,
         };
     }
 
@@ -137,14 +180,32 @@ impl Progress {
         match judgement.best {
             BestJudgement::NotCompared => {}
             BestJudgement::No => self.best_before = self.best.clone(),
-            BestJudgement::Yes => self.best_before = self.best.replace(best),
+            BestJudgement::Yes => {
+                self.best_before = self.best.replace(best);
+                self.others_since_best = false;
+            }
         }
+    }
+
+    /// Others changed files of the workspace.
+    pub(super) fn others_changed(&mut self) {
+        self.others_since_best = true;
+    }
+
+    /// Whether others changed files since the best state.
+    pub(super) fn others_since_best(&self) -> bool {
+        self.others_since_best
     }
 
     pub(super) fn iteration(&mut self, judgement: &IterationJudgement) {
         self.regressed = judgement.regressed.clone();
         self.crash_streak = if judgement.crashed { self.crash_streak + 1 } else { 0 };
         self.streaks.record(&judgement.evidence, &judgement.streaks);
+        if let Some(score) = judgement.score {
+            self.scores.push(ScoredIteration { iteration: judgement.evidence.iteration, score });
+            let surplus = self.scores.len().saturating_sub(SCORES_MAX);
+            self.scores.drain(..surplus);
+        }
     }
 
     /// The verdicts of the gates do not count, and so the best state by them does not count either.

@@ -6,8 +6,12 @@ use super::fact::PromptNote;
 const NOTES_MAX: usize = 8;
 /// How many injected texts stay in all later prompts.
 pub const INJECTIONS_KEPT_MAX: usize = 64;
+/// How many urgent texts are remembered as such.
+const URGENT_MAX: usize = 64;
 /// How many changed paths are remembered.
 const CHANGED_NAMES_MAX: usize = 50;
+/// How many of those of the newest iteration.
+const NEWEST_NAMES_MAX: usize = 8;
 
 /// What waits for the next prompts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub struct PromptMemory {
     notes: Vec<PromptNote>,
     injections: Injections,
     changed_names: Vec<String>,
+    /// The first of those that the newest iteration changed.
+    newest_names: Vec<String>,
 }
 
 /// Which injected texts there are and which were given. They are files, so any number of them is a few numbers here.
@@ -28,6 +34,8 @@ pub struct Injections {
     given_before: u32,
     /// Those that stay in all later prompts, a bounded number.
     pub kept: Vec<u32>,
+    /// Urgent ones that no iteration has answered, a bounded number: they begin the prompt.
+    pub urgent: Vec<u32>,
 }
 
 impl PromptMemory {
@@ -47,6 +55,12 @@ impl PromptMemory {
     #[must_use]
     pub fn changed_names(&self) -> &[String] {
         &self.changed_names
+    }
+
+    /// The first paths that the newest iteration changed.
+    #[must_use]
+    pub fn newest_names(&self) -> &[String] {
+        &self.newest_names
     }
 
     pub(super) fn note(&mut self, note: PromptNote) {
@@ -76,6 +90,7 @@ impl PromptMemory {
     }
 
     pub(super) fn changed(&mut self, names: &[String]) {
+        self.newest_names = names.iter().take(NEWEST_NAMES_MAX).cloned().collect();
         for name in names {
             self.changed_names.retain(|known| known != name);
             self.changed_names.push(name.clone());
@@ -91,9 +106,19 @@ impl PromptMemory {
         }
     }
 
+    /// This text begins the next prompt.
+    pub(super) fn lead_with(&mut self, number: u32) {
+        if self.injections.urgent.len() == URGENT_MAX {
+            self.injections.urgent.remove(0);
+        }
+        self.injections.urgent.push(number);
+    }
+
     pub(super) fn attempt_begins(&mut self, first: bool, last_given: Option<u32>) {
         if first {
             self.injections.given_before = self.injections.given;
+            let given = self.injections.given_before;
+            self.injections.urgent.retain(|number| *number > given);
         }
         self.injections.given = last_given.unwrap_or(self.injections.given);
     }

@@ -1,13 +1,16 @@
 //! The answers to orders: digests, never the bytes themselves.
 use serde::{Deserialize, Serialize};
 
+use super::branches::BranchesReport;
 use super::judge_report::JudgeReport;
+use super::text_order::TextReport;
 use crate::agent::AgentReport;
 use crate::changes::Changes;
 use crate::ended::{Ended, Output};
 use crate::policy::outside::OutsideChange;
 use crate::policy::protect::{GateUses, Opportunity};
 use crate::policy::reserve::Reserved;
+use crate::policy::score::Checklist;
 use crate::test_output::TestsSeen;
 use crate::text::NameList;
 
@@ -21,6 +24,8 @@ pub enum Answer {
     Measurement(Measurement),
     /// The agent and all that it started are dead, and its output was read.
     AgentEnded(Box<AgentReport>),
+    /// The agent that was asked for a text and all that it started are dead.
+    TextEnded(Box<TextReport>),
     /// The gate and all that it started are dead.
     GateEnded(GateReport),
     /// Nothing of an earlier attempt runs any more.
@@ -38,6 +43,8 @@ pub enum Answer {
     Certify(CertifyReport),
     /// What the gates said on a clean copy.
     Judged(Box<JudgeReport>),
+    /// What came of several branches.
+    Branches(Box<BranchesReport>),
     /// The checkpoint that a person asked for exists.
     ManualCheckpoint(CheckpointReport),
     /// The workspace is what the checkpoint says.
@@ -69,6 +76,9 @@ pub enum Answer {
     },
 }
 
+/// How many paths that others changed are named.
+pub const OTHERS_NAMES_MAX: usize = 10;
+
 /// A checkpoint that was taken. With backend `none` there is nothing to name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointReport {
@@ -82,6 +92,9 @@ pub struct CheckpointReport {
     /// What others changed, where it was taken because of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
+    /// The first paths that others changed, at most [`OTHERS_NAMES_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// The hash of the record of ignored files and settings in HOME before the first agent: what clean copies get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_baseline: Option<String>,
@@ -190,6 +203,12 @@ pub struct Measurement {
     /// Where nothing is counted: whether something is not what it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noticed: Option<bool>,
+    /// How different the agent's output is from that of the iteration before, in ten-thousandths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_difference: Option<u32>,
+    /// The task's checklist, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checklist: Option<Checklist>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]

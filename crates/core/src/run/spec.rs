@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Described;
 use crate::ids::RunId;
+use crate::policy::router::ScoreRow;
 use crate::settings::{Resolved, keys};
 
 /// A text of at most so many bytes is in the fact itself.
@@ -53,6 +54,21 @@ pub struct RunSpec {
     /// The plan that it is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanRef>,
+    /// It was drawn for a long leash: the thresholds of its breaker are higher than its settings said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leash: Option<Leash>,
+    /// What the ledger had recorded of its agents at the start, where the router learns from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scores: Vec<ScoreRow>,
+}
+
+/// A run on a long leash: how it was drawn, and what it got. `loop replay` counts these runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leash {
+    /// So many of 10,000 runs are drawn.
+    pub share: u32,
+    /// So many times higher its thresholds are.
+    pub times: u32,
 }
 
 /// The place of a run in a plan: several runs for one goal, each in a copy of the plan's workspace.

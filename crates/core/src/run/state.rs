@@ -2,6 +2,7 @@
 use std::sync::Arc;
 
 use super::agent::AgentMemory;
+use super::alerts::AlertMemory;
 use super::budget::Budget;
 use super::checkpoints::Checkpoints;
 use super::clock::{DriverMode, RunClock};
@@ -10,14 +11,18 @@ use super::fact::{CancelCause, HoldCause, Order};
 use super::gates::Gates;
 use super::guard::Guard;
 use super::judgement::ProofJudgement;
+use super::memory::Memory;
 use super::outcome::{Acceptance, Ending, Outcome, Standing, standing};
 use super::phase::Phase;
 use super::progress::Progress;
 use super::prompt_memory::PromptMemory;
 use super::provider::Provider;
 use super::proving::Proving;
+use super::recovery::Recovery;
 use super::report::CertifyReport;
+use super::routing::Routing;
 use super::spec::RunSpec;
+use super::surroundings::Surroundings;
 use crate::ids::{OrderId, ProcessId};
 use crate::machine::{Deciding, OpenOrder, Orders};
 use crate::policy::proof::ProofResult;
@@ -53,10 +58,14 @@ pub struct RunState {
     pub agent: AgentMemory,
     /// What is known about the provider.
     pub provider: Provider,
+    /// What is known about the agents that it may use.
+    pub routing: Routing,
     /// What was spent.
     pub budget: Budget,
     /// How good its states are, and whether it gets anywhere.
     pub progress: Progress,
+    /// Whether it is stuck, and what is tried against that.
+    pub recovery: Recovery,
     /// What is known about its passes: clean copies, probes, proofs.
     pub proving: Proving,
     /// What is known about the protected files.
@@ -65,6 +74,12 @@ pub struct RunState {
     pub checkpoints: Checkpoints,
     /// What waits for the next prompts.
     pub prompt: PromptMemory,
+    /// What later prompts say about earlier iterations.
+    pub memory: Memory,
+    /// What is known about its surroundings.
+    pub surroundings: Surroundings,
+    /// What was reported at once.
+    pub alerts: AlertMemory,
     /// What went wrong on this machine.
     pub trouble: Trouble,
 }
@@ -219,6 +234,12 @@ impl Trouble {
 }
 
 impl RunState {
+    /// The id of the run, as a command takes it; empty before it is known.
+    #[must_use]
+    pub fn id_text(&self) -> &str {
+        self.spec.as_ref().map_or("", |spec| spec.id.as_str())
+    }
+
     /// The main order that is open.
     #[must_use]
     pub fn main_order(&self) -> Option<(OrderId, &OpenRunOrder)> {
@@ -262,6 +283,12 @@ impl RunState {
         if self.agent_ended() { self.iteration } else { self.iteration.saturating_sub(1) }
     }
 
+    /// How many iterations count against the limit: those of branches, too.
+    #[must_use]
+    pub fn iterations_used(&self) -> u32 {
+        self.iterations_done().saturating_add(self.recovery.branch_iterations())
+    }
+
     /// Whether checkpoints are taken at all.
     #[must_use]
     pub fn has_checkpoints(&self) -> bool {
@@ -272,6 +299,13 @@ impl RunState {
     #[must_use]
     pub fn gated(&self) -> bool {
         self.gates.required().next().is_some()
+    }
+
+    /// Whether the workspace must be compared with the newest checkpoint before the agent works: others may have changed
+    /// it.
+    pub(super) fn must_compare(&self) -> bool {
+        let between = self.agent_ended() || self.iteration == 0;
+        self.has_checkpoints() && !self.checkpoints.is_compared() && between
     }
 
     /// Whether every required gate passes on the state that is judged, with the protected files as they were.

@@ -1,7 +1,8 @@
 //! From state and event to facts and orders.
+use super::alert_due;
 use super::budget;
 use super::checkpoints::RollbackCause;
-use super::choice;
+use super::choice::{self, AttemptRequest, Reasoned};
 use super::clock::DriverMode;
 use super::deadline;
 use super::decide::{self, Next};
@@ -10,10 +11,14 @@ use super::evidence;
 use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, GuardPoint, HoldCause, Order};
 use super::guard::Ran;
 use super::judge;
-use super::outcome::{Outcome, Reason, ReasonCode, standing};
+use super::outcome::{Outcome, Reason, ReasonCode, Status, standing};
 use super::phase::Phase;
 use super::prove;
+use super::recover;
+use super::recovery::RecoveryDecision;
 use super::state::RunState;
+use super::surroundings::{AroundEvent, InboxEffect, URGENT_INTERRUPTIONS_MAX};
+use super::text_order::{self, DueText, TextPurpose};
 use crate::ids::OrderId;
 use crate::machine::{self, Act, Deciding, Machine};
 use crate::policy::reserve::{Cap, Reserved};
@@ -134,9 +139,14 @@ impl Turn<'_> {
     /// What an event asks for at once.
     fn answer_event(&mut self, event: Event) {
         match event {
-            Event::Opened | Event::OpenedForRequest { .. } => self.drop_orders(),
+            Event::OpenedForRequest { .. } => self.drop_orders(),
+            Event::Opened => {
+                self.drop_orders();
+                self.want_assessment();
+            }
             Event::Reopened { .. } => {
                 self.drop_orders();
+                self.want_assessment();
                 self.close_breaker();
             }
             Event::Requested { request: Request::Abort | Request::Cancel | Request::CancelRollback, .. } => {
@@ -150,6 +160,7 @@ impl Turn<'_> {
             }
             Event::Requested { request: Request::Pause | Request::Resume, .. } => self.end_hold(),
             Event::Requested { request: Request::Set(changes), .. } => self.end_wait(&changes),
+            Event::Around(around) => self.answer_surroundings(&around),
             Event::Noticed(Notice::Silent { order }) => self.cancel_agent(order, CancelCause::Silent),
             Event::Noticed(Notice::Retrying { order }) => self.cancel_agent(order, CancelCause::Retrying),
             Event::DeadlinePassed => {
@@ -160,9 +171,46 @@ impl Turn<'_> {
             Event::Created(_)
             | Event::Answered { .. }
             | Event::Requested {
-                request: Request::Inject(_) | Request::Reset { .. } | Request::Accept { .. }, ..
+                request: Request::Inject(_) | Request::Note(_) | Request::Reset { .. } | Request::Accept { .. },
+                ..
             }
             | Event::Noticed(Notice::Started { .. } | Notice::Message { .. } | Notice::Session { .. }) => {}
+        }
+    }
+
+    fn answer_surroundings(&mut self, around: &AroundEvent) {
+        match around {
+            AroundEvent::Inbox { effect, .. } => match effect {
+                InboxEffect::Urgent(text) => self.make_way(text.number),
+                InboxEffect::Pause | InboxEffect::Resume => self.end_hold(),
+                InboxEffect::Text(_) | InboxEffect::Status | InboxEffect::Ignored { .. } => {}
+            },
+            AroundEvent::Environment { set, pause, .. } => {
+                self.end_wait(set);
+                if pause.is_some() {
+                    self.end_hold();
+                }
+            }
+            AroundEvent::Files(_) => {}
+        }
+    }
+
+    /// An urgent text came: the agent that works is ended, and the delay between iterations.
+    fn make_way(&mut self, text: u32) {
+        match self.after.main_order().map(|(id, open)| (id, &open.order)) {
+            Some((id, Order::RunAgent { .. })) => self.interrupt_agent(id, text),
+            Some((_, Order::Hold { cause: HoldCause::Delay, .. })) => self.cancel_main(CancelCause::Request),
+            Some(_) | None => {}
+        }
+    }
+
+    /// Ends the agent, unless urgent texts have done so often enough in this iteration.
+    fn interrupt_agent(&mut self, id: OrderId, text: u32) {
+        if self.after.surroundings.may_interrupt() {
+            return self.cancel_agent(id, CancelCause::Urgent);
+        }
+        if self.after.orders.get(id).is_some_and(|open| !open.is_cancelled()) {
+            self.push(Fact::Decided(Decision::UrgentWaits { text, most: URGENT_INTERRUPTIONS_MAX }));
         }
     }
 
@@ -180,6 +228,9 @@ impl Turn<'_> {
 
     fn next_judgement(&self) -> Option<Decision> {
         let (state, deciding) = (&self.after, self.deciding);
+        if let Some(used_up) = self.used_up() {
+            return Some(used_up);
+        }
         if state.guard.unjudged_uses().is_some() {
             return Some(Decision::Protect(judge::protect(state, deciding)));
         }
@@ -192,7 +243,13 @@ impl Turn<'_> {
         if state.proving.proof_is_unjudged() {
             return Some(Decision::Proof(prove::judge_pass(state, deciding)));
         }
-        match state.phase {
+        if let Some(judgement) = text_order::judge(state, deciding) {
+            return Some(Decision::Text(Box::new(judgement)));
+        }
+        if let Some(decision) = recover::ended(state, deciding) {
+            return Some(Decision::Recovery(decision));
+        }
+        let judgement = match state.phase {
             Phase::AttemptEnded => Some(Decision::Attempt(Box::new(judge::attempt(state, deciding)))),
             Phase::InterruptedSaved => {
                 Some(Decision::Interruption { rollback_to: judge::interruption(state, deciding) })
@@ -212,7 +269,26 @@ impl Turn<'_> {
             | Phase::Gates { .. }
             | Phase::GatesGuard { .. }
             | Phase::Deciding { .. } => None,
-        }
+        };
+        // What is judged may be a reason to tell a person something.
+        judgement.or_else(|| alert_due::next(state, deciding).map(|alert| Decision::Alert(Box::new(alert))))
+    }
+
+    /// Sends the alerts of this step for which a notification is wanted.
+    fn notify_alerts(&mut self, from: usize) {
+        let wanted = |fact: &Fact| match fact {
+            Fact::Decided(Decision::Alert(alert)) if alert.notify => Some(Order::Notify {
+                result: alert.severity.word().to_lowercase(),
+                text: text::head(&alert.message, REASON_BYTES_MAX).to_owned(),
+            }),
+            Fact::Happened(_)
+            | Fact::Ordered { .. }
+            | Fact::OrderCancelled { .. }
+            | Fact::Decided(_)
+            | Fact::Concluded { .. } => None,
+        };
+        let orders: Vec<Order> = self.facts.iter().skip(from).filter_map(wanted).collect();
+        orders.into_iter().for_each(|order| self.order(order));
     }
 
     /// A driver died: how its orders ended is not known.
@@ -277,10 +353,11 @@ impl Turn<'_> {
         }
     }
 
-    /// A person wants the end: the verdict is kept, and no probe is waited for.
+    /// A person wants the end: the verdict is kept, and no probe or text is waited for.
     fn end_probe(&mut self) {
         let order = self.after.main_order().map(|(_, open)| &open.order);
-        if matches!(order, Some(Order::Judge { tree, .. }) if tree.is_probe()) {
+        let is_text = matches!(order, Some(Order::WriteText { .. }));
+        if is_text || matches!(order, Some(Order::Judge { tree, .. }) if tree.is_probe()) {
             self.cancel_main(CancelCause::Request);
         }
     }
@@ -294,7 +371,10 @@ impl Turn<'_> {
             Some(HoldCause::Limit) => {
                 changes.iter().any(|change| change.is_about_agent() || change.key == keys::on_failure().name)
             }
-            Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked | HoldCause::Question) | None => false,
+            Some(
+                HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked | HoldCause::Question | HoldCause::Stuck,
+            )
+            | None => false,
         };
         if needless {
             self.cancel_main(CancelCause::Request);
@@ -307,7 +387,9 @@ impl Turn<'_> {
         match order {
             // A run that is blocked stays blocked: it goes back, and holds again.
             Some(Order::Hold { .. }) => self.cancel_main(CancelCause::Request),
-            Some(Order::RunAgent { .. } | Order::RunGate { .. }) if now => self.cancel_main(CancelCause::Rollback),
+            Some(Order::RunAgent { .. } | Order::RunGate { .. } | Order::Branches { .. }) if now => {
+                self.cancel_main(CancelCause::Rollback);
+            }
             Some(_) | None => {}
         }
     }
@@ -321,7 +403,9 @@ impl Turn<'_> {
 
     /// Judges what ended, and orders what comes next on the main line, unless something is still under way there.
     fn proceed(&mut self) {
+        let from = self.facts.len();
         self.settle();
+        self.notify_alerts(from);
         if self.after.main_order().is_some() {
             return;
         }
@@ -367,25 +451,96 @@ impl Turn<'_> {
                 Some(order) => self.order(order),
                 None => self.conclude(outcome, reason),
             },
-            Next::Iterate if must_compare(&self.after) => {
+            Next::Iterate if self.after.must_compare() => {
                 self.order(Order::Checkpoint { name: CheckpointName::BetweenIterations(self.after.iteration) });
             }
             Next::Iterate if self.after.guard.due_for_people() => {
                 self.order(Order::Guard { point: GuardPoint::People });
             }
+            Next::Iterate if self.serve_text() => {}
             Next::Iterate if self.must_reserve() => {
                 self.order(Order::Reserve {
                     wanted: budget::wanted(&self.after, self.after.settings.read(self.deciding)),
                 });
             }
-            Next::Iterate => self.iterate(),
+            Next::Iterate => match text_order::due(&self.after, self.deciding) {
+                Some(DueText::Ask(order)) => self.order(order),
+                Some(DueText::Serve(_)) | None => self.iterate(),
+            },
             Next::Hold(cause, ms) => self.order(Order::Hold { cause, ms }),
             Next::RollBack => self.roll_back(),
+            Next::Recover(decision) => self.recover(decision),
+            Next::Branches if self.after.must_compare() => {
+                self.order(Order::Checkpoint { name: CheckpointName::BetweenIterations(self.after.iteration) });
+            }
+            Next::Branches => self.try_branches(),
+            Next::FailOver(agent, why) => {
+                self.push(Fact::Decided(Decision::AgentOut { agent, why }));
+                self.proceed();
+            }
         }
     }
 
+    /// The process of the run had ended: what is done and what remains is written before the next iteration, where that
+    /// is not plain.
+    fn want_assessment(&mut self) {
+        if text_order::wants_assessment(&self.after, self.deciding) {
+            self.push(Fact::Decided(Decision::TextWanted { purpose: TextPurpose::Assessment }));
+        }
+    }
+
+    /// A text is due that no agent is asked for: that is decided, and the list is read again.
+    fn serve_text(&mut self) -> bool {
+        let Some(DueText::Serve(judgement)) = text_order::due(&self.after, self.deciding) else { return false };
+        self.push(Fact::Decided(Decision::Text(Box::new(judgement))));
+        self.proceed();
+        true
+    }
+
+    /// What is decided about recovery may end the rung before, begin one, and plan a rollback: the list is read again.
+    fn recover(&mut self, decision: RecoveryDecision) {
+        let questions = if let RecoveryDecision::Began(began) = &decision { began.questions.clone() } else { None };
+        self.push(Fact::Decided(Decision::Recovery(decision)));
+        if let Some(questions) = questions.filter(|_| self.after.settings.read(self.deciding).notify) {
+            // A run that ends says so itself.
+            if !self.after.clock.is_unattended() {
+                let text = questions.sentence(self.after.id_text());
+                self.order(Order::Notify { result: Status::Paused.name().to_owned(), text });
+            }
+        }
+        self.proceed();
+    }
+
+    /// Several ways are tried beside each other, from the state that the newest checkpoint has.
+    fn try_branches(&mut self) {
+        if self.clean_up() {
+            return;
+        }
+        let Some(branches) = self.after.recovery.open_branches().map(<[_]>::to_vec) else { return };
+        let rung = self.after.recovery.branch_rungs() + 1;
+        let limit_ms = recover::branches_ms(&self.after, &branches, self.deciding);
+        self.order(Order::Branches { rung, branches, limit_ms });
+    }
+
     fn must_reserve(&self) -> bool {
-        self.after.settings.read(self.deciding).caps.shared() && self.after.budget.call().is_none()
+        let settings = self.after.settings.read(self.deciding);
+        let (budget, is_scarce) = (&self.after.budget, self.after.scarce_limit(settings).is_some());
+        // A call that was granted for another model is not one of the scarcest.
+        let lacks = budget.call().is_none() || (is_scarce && !budget.call_is_scarce());
+        (settings.caps.shared() || is_scarce) && lacks
+    }
+
+    /// The ledger says that the scarcest model is used up for today.
+    fn used_up(&self) -> Option<Decision> {
+        let Some(Reserved::Denied { cap: Cap::ScarcePerDay, free_in_ms, .. }) = self.after.budget.call() else {
+            return None;
+        };
+        let router = &self.after.settings.read(self.deciding).values.router;
+        Some(Decision::UsedUp {
+            model: router.models.scarcest().map(|row| row.model.clone()).unwrap_or_default(),
+            until_ms: self.after.now.wall_ms.saturating_add(free_in_ms.unwrap_or(1)),
+            most: router.opus_daily_limit.unwrap_or(0),
+        })
     }
 
     fn roll_back(&mut self) {
@@ -483,12 +638,10 @@ impl Turn<'_> {
     }
 
     fn iterate(&mut self) {
-        let (iteration, attempt) = decide::next_attempt(&self.after);
-        let notes = self.after.prompt.notes().to_vec();
-        let injections = self.after.prompt.injections();
-        let injected = (injections.newest > injections.given).then_some((injections.given + 1, injections.newest));
-        let (choice, why) = choice::choose(&self.after, self.after.settings.read(self.deciding));
-        self.push(Fact::Decided(Decision::Chosen { choice: choice.clone(), why }));
+        let settings = self.after.settings.read(self.deciding);
+        let AttemptRequest { iteration, attempt, notes, injected, .. } = self.after.next_request(settings);
+        let Reasoned { choice, why, rule, drawn } = choice::choose(&self.after, settings);
+        self.push(Fact::Decided(Decision::Chosen { choice: choice.clone(), why, rule, drawn }));
         let session = judge::session_to_continue(&self.after, &choice, self.deciding);
         let status_only = judge::asks_for_status(&self.after);
         let reservation = self.after.budget.call().and_then(Reserved::number);
@@ -518,9 +671,13 @@ impl Turn<'_> {
             | Outcome::Blocked
             | Outcome::Tampered
             | Outcome::Stopped
+            | Outcome::Paused
             | Outcome::Cancelled
             | Outcome::Unable => None,
         };
+        if let Some(alert) = alert_due::at_end(&self.after, outcome, &reason, self.deciding) {
+            self.push(Fact::Decided(Decision::Alert(Box::new(alert))));
+        }
         self.push(Fact::Concluded { outcome, reason, proof });
         if let Some(to) = judge::best_to_keep(&self.after, self.deciding) {
             let undo = self.after.checkpoints.undo_name();
@@ -535,10 +692,4 @@ impl Turn<'_> {
 /// Whether the gates would judge a workspace that no checkpoint holds: it may have been edited while nothing ran.
 fn must_checkpoint_first(state: &RunState) -> bool {
     state.has_checkpoints() && state.checkpoints.is_unwatched() && state.checkpoints.newest().is_some()
-}
-
-/// Whether the workspace must be compared with the newest checkpoint before the agent works: others may have changed it.
-fn must_compare(state: &RunState) -> bool {
-    let between = state.agent_ended() || state.iteration == 0;
-    state.has_checkpoints() && !state.checkpoints.is_compared() && between
 }

@@ -13,6 +13,10 @@ pub struct Bytes(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Micros(pub u64);
 
+/// A part of one, in ten-thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fraction(pub u32);
+
 /// The type of a setting: how it is read from its text.
 ///
 /// The text was checked when it came in. One that cannot be read any more (an old journal) gives no limit, the longest
@@ -84,13 +88,23 @@ impl SettingValue for Option<Micros> {
     }
 }
 
+impl SettingValue for Fraction {
+    fn read(text: &str) -> Self {
+        Self(value::ten_thousandths(text).unwrap_or(0))
+    }
+
+    fn fits(kind: Kind) -> bool {
+        kind == Kind::Fraction
+    }
+}
+
 impl SettingValue for String {
     fn read(text: &str) -> Self {
         text.to_owned()
     }
 
     fn fits(kind: Kind) -> bool {
-        matches!(kind, Kind::Word | Kind::Text | Kind::Command | Kind::Path)
+        matches!(kind, Kind::Word | Kind::Agents | Kind::Text | Kind::Command | Kind::Path)
     }
 }
 

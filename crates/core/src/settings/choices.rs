@@ -47,6 +47,28 @@ choice! {
 }
 
 choice! {
+    /// What the sections of a prompt are.
+    PromptForm {
+        /// What loop measured, with one line for each iteration.
+        #[default]
+        Facts = "facts",
+        /// A summary, and what the agent wrote in the last iterations.
+        History = "history",
+    }
+}
+
+choice! {
+    /// Who writes summaries and other short texts.
+    TextWriter {
+        /// loop itself, by an extract.
+        #[default]
+        Loop = "loop",
+        /// The cheapest enabled agent.
+        Agent = "agent",
+    }
+}
+
+choice! {
     /// Which state of the workspace stays when a loop ends without success.
     KeepState {
         /// The last one.
@@ -78,6 +100,34 @@ choice! {
         Report = "report",
         /// The loop is not done without it.
         Require = "require",
+    }
+}
+
+choice! {
+    /// What counts most where several agents may work.
+    RunPriority {
+        /// What the other settings say.
+        #[default]
+        None = "none",
+        /// The cheapest model, which answers first.
+        Speed = "speed",
+        /// The most capable model.
+        Quality = "quality",
+        /// The cheapest model.
+        Cost = "cost",
+    }
+}
+
+choice! {
+    /// How fast a loop works.
+    RunMode {
+        /// As the other settings say.
+        #[default]
+        Normal = "normal",
+        /// Without a delay between iterations.
+        Turbo = "turbo",
+        /// With lower limits.
+        Conservative = "conservative",
     }
 }
 
@@ -180,6 +230,17 @@ choice! {
 }
 
 choice! {
+    /// What says that an iteration made progress.
+    ProgressBy {
+        /// The workspace and the gates.
+        #[default]
+        Gates = "gates",
+        /// The score of the iteration.
+        Score = "score",
+    }
+}
+
+choice! {
     /// What closes a breaker that has tripped.
     BreakerReset {
         /// Resuming the loop.
@@ -217,6 +278,21 @@ choice! {
 }
 
 choice! {
+    /// How an agent and a model are chosen where several are enabled.
+    RouterMode {
+        /// The first that can work.
+        #[default]
+        Fixed = "fixed",
+        /// By the kind of task, before each iteration.
+        Auto = "auto",
+        /// By what a pass cost in the user's own runs.
+        Learned = "learned",
+        /// The first that can work; what learned would choose is recorded.
+        Shadow = "shadow",
+    }
+}
+
+choice! {
     /// Whose defaults apply.
     Profile {
         /// Those of the catalogue.
@@ -226,6 +302,8 @@ choice! {
         Loopr = "loopr",
         /// Those of the container specification.
         Container = "container",
+        /// Those of the autonomous loop specification.
+        Autonomous = "autonomous",
     }
 }
 

@@ -14,9 +14,10 @@ pub fn set(text: &str, file: &str, key: &Key, canonical: &str) -> Result<String,
     let number = canonical.parse::<i64>().ok().filter(|_| matches!(key.kind, Kind::CountOrUnlimited(_)));
     let item = match key.kind {
         Kind::Switch => value(canonical == "true"),
-        Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Failures => {
+        Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Models | Kind::Failures => {
             value(canonical.lines().collect::<Array>())
         }
+        Kind::Fraction => canonical.parse::<f64>().map_or_else(|_| value(canonical), value),
         Kind::CountOrUnlimited(_)
         | Kind::Duration
         | Kind::DurationOrUnlimited
@@ -24,8 +25,10 @@ pub fn set(text: &str, file: &str, key: &Key, canonical: &str) -> Result<String,
         | Kind::SizeOrUnlimited
         | Kind::MoneyOrUnlimited
         | Kind::Choice(_)
+        | Kind::Ladder
         | Kind::Command
         | Kind::Word
+        | Kind::Agents
         | Kind::Text
         | Kind::Path => number.map_or_else(|| value(canonical), value),
     };

@@ -2,13 +2,14 @@
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::agents;
-use super::catalogue::{InProject, Key, catalogue, key};
+use super::catalogue::{InProject, Key, catalogue, key, keys};
+use super::choices::Profile;
 use super::error::SettingsError;
 use super::gates::{self, GateSpec};
 use super::hidden;
 use super::layers::{Given, Layer, Origin};
 use super::prices;
-use super::profiles::container;
+use super::profiles::{autonomous, container};
 use super::wants;
 use crate::agent::Described;
 use crate::refusal::Refusal;
@@ -208,11 +209,57 @@ pub fn from_yaml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
             given.extend(name.read(&words_of_json(&value).unwrap_or_default(), &at)?);
             continue;
         }
+        if autonomous::is_table(&name) {
+            nested(&name, &value, &|name| Origin { layer, place: line_of_path(text, file, name) }, &mut given)?;
+            continue;
+        }
         let key = find(&name, &at)?;
         let words = words_of_json(&value).ok_or_else(|| not_a_value(key, "nested value", &at))?;
         given.push(Given::read_for_start(key, &words, at)?);
     }
     Ok(given)
+}
+
+/// The settings of a file that a person named by `--config`. One with the nested names of the autonomous specification
+/// means that profile, unless it names another.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn from_named_yaml(text: &str, file: &str) -> Result<Vec<Given>, SettingsError> {
+    let map = yaml(text, file)?;
+    let mut given = from_yaml(text, file, Layer::User)?;
+    let table = map.keys().find(|name| autonomous::is_table(name));
+    if let Some(table) = table.filter(|_| !map.contains_key(keys::profile().name)) {
+        let origin = Origin { layer: Layer::User, place: line_of_path(text, file, table) };
+        given.push(Given::read(keys::profile(), Profile::Autonomous.word(), origin)?);
+    }
+    Ok(given)
+}
+
+/// Reads a table of the autonomous specification: its leaves by their whole names.
+fn nested(
+    name: &str,
+    value: &serde_json::Value,
+    at: &dyn Fn(&str) -> Origin,
+    given: &mut Vec<Given>,
+) -> Result<(), SettingsError> {
+    match value {
+        serde_json::Value::Object(table) if !autonomous::is_name(name) => {
+            table.iter().try_for_each(|(key, value)| nested(&format!("{name}.{key}"), value, at, given))
+        }
+        // A table without a line in it says nothing.
+        serde_json::Value::Null if autonomous::is_table(name) => Ok(()),
+        value @ serde_json::Value::Null
+        | value @ serde_json::Value::Bool(_)
+        | value @ serde_json::Value::Number(_)
+        | value @ serde_json::Value::String(_)
+        | value @ serde_json::Value::Array(_)
+        | value @ serde_json::Value::Object(_) => {
+            let read = autonomous::read(name, words_of_json(value).as_deref(), at(name))?;
+            given.push(read);
+            Ok(())
+        }
+    }
 }
 
 /// The agents that a YAML file describes.
@@ -250,6 +297,24 @@ fn yaml(text: &str, file: &str) -> Result<YamlMap, SettingsError> {
 pub(super) fn line_of_yaml(text: &str, file: &str, name: &str) -> String {
     let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{name}:")));
     line.map_or_else(|| file.to_owned(), |line| format!("{file}:{}", line + 1))
+}
+
+/// The line of a nested name: each part is in the block of the part before. The last part that is found counts.
+fn line_of_path(text: &str, file: &str, name: &str) -> String {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let says = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let mut lines = text.lines().zip(1u32..).filter(|(line, _)| says(line));
+    let (mut found, mut depth) = (None, None);
+    for part in name.split('.') {
+        let is_it = |line: &str| line.trim_start().strip_prefix(part).is_some_and(|rest| rest.starts_with(':'));
+        let in_block = |line: &str| depth.is_none_or(|depth| indent(line) > depth);
+        let in_place = |line: &str| if depth.is_none() { indent(line) == 0 } else { true };
+        let hit = lines.by_ref().take_while(|(line, _)| in_block(line)).find(|(line, _)| is_it(line) && in_place(line));
+        let Some((line, number)) = hit else { break };
+        found = Some(number);
+        depth = Some(indent(line));
+    }
+    found.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
 }
 
 /// What a file of a repository says about hidden gates the agent could read, approved or not.

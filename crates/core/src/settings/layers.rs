@@ -266,7 +266,8 @@ fn is_wider(kind: Kind, value: &str, held: &str) -> bool {
         Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone => value::millis(value) > value::millis(held),
         Kind::SizeOrUnlimited => value::bytes(value) > value::bytes(held),
         Kind::MoneyOrUnlimited => value::micros(value) > value::micros(held),
-        Kind::Switch
+        Kind::Fraction
+        | Kind::Switch
         | Kind::Choice(_)
         | Kind::Command
         | Kind::Word
@@ -276,6 +277,9 @@ fn is_wider(kind: Kind, value: &str, held: &str) -> bool {
         | Kind::Findings
         | Kind::Gates
         | Kind::Failures
+        | Kind::Ladder
+        | Kind::Agents
+        | Kind::Models
         | Kind::Prices => true,
     }
 }

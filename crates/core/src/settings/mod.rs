@@ -32,20 +32,23 @@ mod value;
 mod wants;
 
 pub use agents::agents_from_toml;
-pub use amounts::{Bytes, Micros, Millis};
+pub use amounts::{Bytes, Fraction, Micros, Millis};
 pub use catalogue::{
-    AgentSettings, BreakerSettings, BudgetSettings, CheckpointSettings, Flag, GateSettings, GuardSettings, InProject,
-    Key, LimitSettings, OutputSettings, StartSettings, Values, catalogue, key, keys, topics,
+    AgentSettings, AlertSettings, BreakerSettings, BudgetSettings, CheckpointSettings, ContextSettings,
+    EnvironmentSettings, Flag, GateSettings, GuardSettings, InProject, Key, LeashSettings, LimitSettings,
+    OutputSettings, ProgressSettings, RecoverySettings, RouterSettings, StartSettings, Values, catalogue, key, keys,
+    topics,
 };
 pub use choices::{
     BreakerMode, BreakerReset, CheckpointBackend, ContainmentMode, JudgeChoice, KeepState, OnBlocked, OnInterrupt,
-    OnQuestion, OnRegression, OnTamper, Profile, SessionMode, StatusBlock, StrengthChoice, TestOnlyBy,
+    OnQuestion, OnRegression, OnTamper, Profile, ProgressBy, PromptForm, RouterMode, RunMode, RunPriority, SessionMode,
+    StatusBlock, StrengthChoice, TestOnlyBy, TextWriter,
 };
 pub use edit::{set as set_in_toml, unset as unset_in_toml};
 pub use error::SettingsError;
 pub use files::{
-    Project, agents_from_yaml, from_environment, from_toml, from_yaml, gates_from_project, hidden_from_yaml,
-    parse_toml, place, project_from_toml, template_from_toml, words_of_toml,
+    Project, agents_from_yaml, from_environment, from_named_yaml, from_toml, from_yaml, gates_from_project,
+    hidden_from_yaml, parse_toml, place, project_from_toml, template_from_toml, words_of_toml,
 };
 pub use gates::{GateSpec, PROMISE, gate_line, gates_of};
 pub use hidden::{HiddenGate, HiddenSettings, hidden_from_toml, text_of_gates};

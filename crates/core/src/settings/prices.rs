@@ -8,7 +8,9 @@ use super::error::SettingsError;
 use super::files::place;
 use super::value::Kind;
 use crate::policy::failures::FailureTable;
+use crate::policy::ladder::Ladder;
 use crate::policy::prices::{Price, Prices};
+use crate::policy::router::{AgentList, ModelTable};
 use crate::refusal::Refusal;
 
 /// The key, and the table in its place.
@@ -24,6 +26,26 @@ impl SettingValue for Prices {
     }
 }
 
+impl SettingValue for AgentList {
+    fn read(text: &str) -> Self {
+        Self::parse(text).unwrap_or_default()
+    }
+
+    fn fits(kind: Kind) -> bool {
+        kind == Kind::Agents
+    }
+}
+
+impl SettingValue for ModelTable {
+    fn read(text: &str) -> Self {
+        Self::parse(text).unwrap_or_default()
+    }
+
+    fn fits(kind: Kind) -> bool {
+        kind == Kind::Models
+    }
+}
+
 impl SettingValue for FailureTable {
     fn read(text: &str) -> Self {
         Self::parse(text).unwrap_or_default()
@@ -31,6 +53,16 @@ impl SettingValue for FailureTable {
 
     fn fits(kind: Kind) -> bool {
         kind == Kind::Failures
+    }
+}
+
+impl SettingValue for Ladder {
+    fn read(text: &str) -> Self {
+        Self::parse(text).unwrap_or_default()
+    }
+
+    fn fits(kind: Kind) -> bool {
+        kind == Kind::Ladder
     }
 }
 

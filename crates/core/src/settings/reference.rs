@@ -101,6 +101,7 @@ pub(crate) fn property(key: &Key) -> Value {
         Kind::CountOrUnlimited(most) => {
             json!({"oneOf": [{"type": "integer", "minimum": 1, "maximum": most}, {"const": UNLIMITED}]})
         }
+        Kind::Fraction => json!({"type": "number", "minimum": 0, "maximum": 1}),
         Kind::Duration
         | Kind::DurationOrUnlimited
         | Kind::DurationOrNone
@@ -108,11 +109,12 @@ pub(crate) fn property(key: &Key) -> Value {
         | Kind::MoneyOrUnlimited
         | Kind::Command
         | Kind::Word
+        | Kind::Agents
         | Kind::Text
         | Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Switch => json!({"type": "boolean"}),
         Kind::Choice(words) => json!({"enum": words}),
-        Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Failures => {
+        Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Models | Kind::Failures | Kind::Ladder => {
             json!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
         }
     };

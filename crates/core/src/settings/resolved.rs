@@ -13,6 +13,7 @@ use super::profiles;
 use crate::agent::{AgentEnv, Permissions};
 use crate::policy::breaker::{Thresholds, Trip};
 use crate::policy::proof::FindingKind;
+use crate::policy::router::AgentArm;
 use crate::policy::runaway;
 
 /// A value and where it came from.
@@ -169,6 +170,21 @@ impl Caps {
             || self.calls_per_day.is_some()
             || self.cost_per_day_micros.is_some()
             || self.tokens_per_day.is_some()
+    }
+}
+
+impl Values {
+    /// The agents that may work, the one that works first at the front. Its model is the one that is set for it.
+    #[must_use]
+    pub fn enabled(&self) -> Vec<AgentArm> {
+        let first = AgentArm { agent: self.agent.agent.clone(), model: self.agent.agent_model.clone() };
+        let listed = self.router.agents.0.as_slice();
+        // The list begins with the same agent.
+        let others = match listed {
+            [same, others @ ..] if same.agent == first.agent => others,
+            _ => listed,
+        };
+        std::iter::once(first).chain(others.iter().cloned()).collect()
     }
 }
 

@@ -3,8 +3,10 @@
 use super::gates;
 use crate::policy::budget::{money_exact, parse_money};
 use crate::policy::failures::FailureTable;
+use crate::policy::ladder::Ladder;
 use crate::policy::prices::Prices;
 use crate::policy::proof::FindingKind;
+use crate::policy::router::{ModelTable, parse_agents};
 use crate::refusal::Refusal;
 use crate::time;
 
@@ -34,12 +36,16 @@ pub enum Kind {
     SizeOrUnlimited,
     /// `2.50` dollars, or `unlimited`; never zero.
     MoneyOrUnlimited,
+    /// A part of one: `0.15`.
+    Fraction,
     /// Gates, one a line.
     Gates,
     /// Prices, one a line.
     Prices,
     /// What follows from classes of failure.
     Failures,
+    /// What is tried when a loop is stuck.
+    Ladder,
     /// `true` or `false`.
     Switch,
     /// One of these words.
@@ -48,6 +54,10 @@ pub enum Kind {
     Command,
     /// A word: letters, digits, dashes and underscores.
     Word,
+    /// One agent, a list of them, or `auto`.
+    Agents,
+    /// Models, one a line.
+    Models,
     /// Any text.
     Text,
     /// A path.
@@ -69,13 +79,17 @@ impl Kind {
             Self::DurationOrNone => "a duration, or `none`".to_owned(),
             Self::SizeOrUnlimited => format!("a size: `500MiB`, `10GiB`, or `{UNLIMITED}`"),
             Self::MoneyOrUnlimited => format!("dollars: `2.50`, or `{UNLIMITED}`"),
+            Self::Fraction => "a number from 0 to 1: `0.15`, or percent: `15%`".to_owned(),
             Self::Gates => "gates: `NAME=CMD` or `NAME[2of3,timeout=2m,order=1,watch]=CMD`".to_owned(),
             Self::Failures => "classes of failure: `overload wait 10m 50`, `refusal stop`, one a line".to_owned(),
             Self::Prices => "prices: `MODEL-GLOB input=3.00 output=15.00`, one a line".to_owned(),
+            Self::Ladder => "rungs: `fresh:2, effort_or_model:2, vendor:2, human`".to_owned(),
             Self::Switch => "`true` or `false`".to_owned(),
             Self::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Self::Command => "a shell command".to_owned(),
             Self::Word => "a word".to_owned(),
+            Self::Agents => "agents: `claude`, `claude,codex:gpt-5.2`, or `auto`".to_owned(),
+            Self::Models => "models: `AGENT MODEL $$ 400k STRENGTH: USE`, one a line".to_owned(),
             Self::Text => "a text".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::Paths => "paths".to_owned(),
@@ -100,9 +114,18 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, Refusal> {
             Ok(UNLIMITED.to_owned())
         }
         Kind::MoneyOrUnlimited => money(trimmed).map(money_exact),
+        Kind::Fraction if trimmed.ends_with('%') => percent(trimmed),
+        Kind::Fraction => match ten_thousandths(trimmed) {
+            Some(_) => Ok(trimmed.to_owned()),
+            None => Err(Refusal::new(
+                "it must be a number from 0 to 1 with at most 4 digits after the point",
+                "for example 0.15",
+            )),
+        },
         Kind::Gates => gates::read(text).map(|gates| gates::text(&gates)),
         Kind::Failures => FailureTable::parse(text).map(|table| table.to_string()),
         Kind::Prices => Prices::parse(text).map(|prices| prices.to_string()),
+        Kind::Ladder => Ladder::parse(text).map(|ladder| ladder.to_string()),
         Kind::SizeOrUnlimited => size(trimmed).map(|_| trimmed.to_owned()),
         Kind::CountOrUnlimited(most) => count(trimmed, most),
         Kind::DurationOrNone if ["none", "0", "0s"].contains(&trimmed) => Ok("none".to_owned()),
@@ -118,6 +141,8 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, Refusal> {
         Kind::Choice(words) => choice(trimmed, words),
         Kind::Command => command(text),
         Kind::Word => word(trimmed),
+        Kind::Agents => parse_agents(trimmed),
+        Kind::Models => ModelTable::parse(text).map(|table| table.to_string()),
         Kind::Text if text.len() > LONG_TEXT_BYTES_MAX => {
             Err(Refusal::new(format!("it is longer than {LONG_TEXT_BYTES_MAX} bytes"), "put it into a file"))
         }
@@ -229,6 +254,35 @@ fn money(text: &str) -> Result<u64, Refusal> {
 #[must_use]
 pub fn micros(text: &str) -> Option<u64> {
     money(text).ok()
+}
+
+/// A share in percent with at most two digits after the point, as a number from 0 to 1.
+fn percent(text: &str) -> Result<String, Refusal> {
+    let refused = || Refusal::new("it must be from 0% to 100% with at most 2 digits after the point", "for example 5%");
+    let number = text.trim_end_matches('%').trim_end();
+    let (whole, rest) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |part: &str| part.bytes().all(|digit| digit.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 3 || rest.len() > 2 || !digits(whole) || !digits(rest) {
+        return Err(refused());
+    }
+    let hundredths: u32 = format!("{whole}{rest:0<2}").parse().map_err(|_| refused())?;
+    match hundredths {
+        0 => Ok("0".to_owned()),
+        10_000 => Ok("1".to_owned()),
+        1..10_000 => Ok(format!("0.{hundredths:04}").trim_end_matches('0').to_owned()),
+        _ => Err(refused()),
+    }
+}
+
+/// The ten-thousandths of a number from 0 to 1.
+pub(super) fn ten_thousandths(text: &str) -> Option<u32> {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(rest) || rest.len() > 4 {
+        return None;
+    }
+    let value = whole.parse::<u32>().ok()?.checked_mul(10_000)?.checked_add(format!("{rest:0<4}").parse().ok()?)?;
+    (value <= 10_000).then_some(value)
 }
 
 fn choice(text: &str, words: &[&'static str]) -> Result<String, Refusal> {

@@ -19,7 +19,7 @@ const INDENT: &str = "    ";
 #[must_use]
 pub fn lines_of(place: &str, key: &Key, value: &str) -> Vec<String> {
     match key.kind {
-        Kind::Gates | Kind::Paths | Kind::Findings | Kind::Prices | Kind::Failures => {
+        Kind::Gates | Kind::Paths | Kind::Findings | Kind::Prices | Kind::Models | Kind::Failures => {
             value.lines().map(|entry| format!("{place}: {} = {}", key.name, visible(entry))).collect()
         }
         Kind::CountOrUnlimited(_)
@@ -28,10 +28,13 @@ pub fn lines_of(place: &str, key: &Key, value: &str) -> Vec<String> {
         | Kind::DurationOrNone
         | Kind::SizeOrUnlimited
         | Kind::MoneyOrUnlimited
+        | Kind::Fraction
         | Kind::Switch
         | Kind::Choice(_)
+        | Kind::Ladder
         | Kind::Command
         | Kind::Word
+        | Kind::Agents
         | Kind::Text
         | Kind::Path => {
             let pieces = value.split_inclusive('\n').map(visible).zip(0..);

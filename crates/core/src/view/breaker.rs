@@ -21,6 +21,9 @@ pub struct BreakerView {
     pub counts: BreakerCounts,
     /// When each count trips; null means never.
     pub thresholds: BreakerThresholds,
+    /// Recovery is tried first: a count that it takes the place of does not trip.
+    #[serde(skip)]
+    waits: bool,
 }
 
 /// What is counted.
@@ -79,6 +82,11 @@ pub struct BreakerThresholds {
 /// So many declines in a row trip.
 const DECLINES: u32 = 2;
 
+const NO_STATUS: &str = "no status block";
+const DONE_WITHOUT_SIGNAL: &str = "done without signal";
+/// The counts of what the agent says about its state: they trip also while recovery is tried.
+const SAID_BY_AGENT: [&str; 2] = [NO_STATUS, DONE_WITHOUT_SIGNAL];
+
 /// Whether the breaker has tripped and was not closed since. An agent that says it is blocked trips it at once.
 #[must_use]
 pub fn is_tripped(state: &RunState) -> bool {
@@ -99,6 +107,7 @@ impl BreakerView {
             updated_at: time::rfc3339(state.now.wall_ms),
             counts: counts(state),
             thresholds: thresholds(state),
+            waits: state.settings.shown().values.recovery.recover && !state.recovery.is_used_up(),
         }
     }
 
@@ -113,19 +122,25 @@ impl BreakerView {
             ("same words", counts.identical_output, most.identical_output),
             ("tests only", if counts.tests_seen { counts.test_only } else { 0 }, most.test_only),
             ("shorter answers", counts.output_decline, most.output_decline),
-            ("no status block", counts.missing_status, most.missing_status),
-            ("done without signal", counts.done_claims, most.done_claims),
+            (NO_STATUS, counts.missing_status, most.missing_status),
+            (DONE_WITHOUT_SIGNAL, counts.done_claims, most.done_claims),
             ("done claims", counts.completion, None),
         ]
     }
 
-    /// The counts that can trip and are not at zero: `no progress 1 of 3 · same error 2 of 5`; empty where there are none.
+    /// The counts that can trip and are not at zero: `no progress 1 of 3 · same error 2 of 5`; empty where there are
+    /// none. A count that waits for recovery has no threshold.
     #[must_use]
     pub fn counting(&self) -> String {
-        let rows = self.rows();
-        let counting = rows.iter().filter(|(_, count, _)| *count > 0);
-        let words = counting.filter_map(|(name, count, most)| most.map(|most| format!("{name} {count} of {most}")));
-        words.collect::<Vec<_>>().join(" · ")
+        let word = |(name, count, most): (&str, u32, Option<u32>)| {
+            let most = most.filter(|_| count > 0)?;
+            Some(match count > most {
+                _ if self.waits && !SAID_BY_AGENT.contains(&name) => format!("{name} {count}, waits for recovery"),
+                true => format!("{name} {count}, limit {most}"),
+                false => format!("{name} {count} of {most}"),
+            })
+        };
+        self.rows().into_iter().filter_map(word).collect::<Vec<_>>().join(" · ")
     }
 
     /// All counts that are not at zero, with or without a threshold: what a reset clears.

@@ -1,11 +1,14 @@
 //! The public events of `loop start --json`: their own small, documented set, not the journal's.
 use serde_json::{Value, json};
 
+use super::alert::AlertRow;
 use super::history::{UsageRow, exit_code};
 use super::row::Waiting;
 use super::{JSON_VERSION, RunResult, seconds};
 use crate::agent::Failure;
-use crate::run::{Answer, Decision, Entry, Event, Fact, Gate, GatePoint, HoldCause, LastGate, Notice, Order, RunState};
+use crate::run::{
+    AgentChoice, Answer, Decision, Entry, Event, Fact, Gate, GatePoint, HoldCause, LastGate, Notice, Order, RunState,
+};
 use crate::settings::keys;
 use crate::time;
 
@@ -14,15 +17,15 @@ use crate::time;
 pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
     let (name, body) = match &entry.fact {
         Fact::Happened(input) => happened(&input.event, state)?,
-        Fact::Ordered { order: Order::RunAgent { iteration, attempt, choice, .. }, .. } => (
-            "iteration_started",
-            json!({"iteration": iteration, "attempt": attempt, "agent": choice.agent, "model": choice.model}),
-        ),
+        Fact::Ordered { order: Order::RunAgent { iteration, attempt, choice, .. }, .. } => {
+            ("iteration_started", started(*iteration, *attempt, choice, state.agent.rule()))
+        }
         Fact::Ordered { order: Order::Hold { cause: HoldCause::Limit | HoldCause::Calls, .. }, .. } => {
             ("waiting", json!(Waiting::of(state)?))
         }
         Fact::Ordered { order: Order::Hold { cause, ms }, .. } => ("held", json!({"cause": cause, "ms": ms})),
         Fact::Decided(Decision::Gate(_)) => gate_ended(&entry.fact, state)?,
+        Fact::Decided(Decision::Alert(alert)) => ("alert", json!(AlertRow::of(entry.at, alert))),
         Fact::Concluded { .. } => ("ended", json!(RunResult::of(state)?)),
         Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) => return None,
     };
@@ -33,13 +36,21 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
     Some(event)
 }
 
+fn started(iteration: u32, attempt: u32, choice: &AgentChoice, rule: Option<&str>) -> Value {
+    let mut body = json!({"iteration": iteration, "attempt": attempt, "agent": choice.agent, "model": choice.model});
+    if let (Some(rule), Value::Object(body)) = (rule, &mut body) {
+        body.insert("rule".to_owned(), json!(rule));
+    }
+    body
+}
+
 fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
     match event {
         Event::Created(spec) => {
             let mut created = json!({
                 "id": spec.id, "workspace": spec.workspace.path, "agent": state.settings.shown().agent,
                 "promise": state.settings.shown().resolved.text(keys::promise()),
-                "max_iterations": state.settings.shown().values.limits.max_iterations,
+                "max_iterations": state.settings.shown().values.iterations_max(),
             });
             if let (Some(of), Value::Object(created)) = (&spec.plan, &mut created) {
                 created.extend([("plan".to_owned(), json!(of.plan)), ("node".to_owned(), json!(of.node))]);
@@ -51,6 +62,7 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
         }
         Event::Answered { answer, .. } => answered(answer, state),
         Event::Requested { request, by } => Some(("request", json!({"request": request, "by": by}))),
+        Event::Around(around) => Some(("surroundings", json!({"change": around}))),
         Event::Noticed(Notice::Message { text }) => Some(("message", json!({"text": text}))),
         Event::Noticed(Notice::Session { id, .. }) => Some(("session", json!({"session": id}))),
         Event::Opened
@@ -105,12 +117,20 @@ fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> 
         Answer::Measurement(measured) => measured.changes.map(|changes| {
             ("measured", json!({"iteration": state.iteration, "changes": changes, "tree": state.checkpoints.tree()}))
         }),
+        Answer::Branches(report) => Some(("branches", json!(report))),
         Answer::RolledBack(back) => Some(("rolled_back", json!(back))),
         Answer::Refused { why } => Some(("refused", json!({"why": why}))),
         Answer::Blocked { why } => Some(("blocked", json!({"why": why}))),
         Answer::Guard(guarded) if !guarded.tampered.is_nothing() => {
             Some(("tampered", json!({"iteration": state.iteration, "guarded": guarded})))
         }
+        Answer::TextEnded(report) => Some((
+            "text_ended",
+            json!({
+                "iteration": state.iteration, "ended": report.ended.brief(),
+                "duration_seconds": seconds(report.duration_ms), "usage": UsageRow::of(report.stream.usage),
+            }),
+        )),
         Answer::GateEnded(_)
         | Answer::Reserved(_)
         | Answer::Guard(_)

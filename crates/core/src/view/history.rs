@@ -6,13 +6,15 @@ use serde::Serialize;
 use super::certificate::TestCounts;
 use super::qualification::end_words;
 use super::restored::RestoredRow;
+use super::rungs::RungRow;
+use super::score::ScoreView;
 use super::{JSON_VERSION, seconds};
 use crate::agent::{Claim, Failure, Usage};
 use crate::ids::OrderId;
 use crate::policy::gate::Verdict;
 use crate::run::{
     AgentReport, Answer, AttemptJudgement, AttemptResult, CancelCause, Changes, CheckpointName, CheckpointReport,
-    Decision, Ended, Entry, Event, Fact, GatePoint, Measurement, Order, RunState,
+    Decision, Ended, Entry, Event, Fact, GatePoint, Measurement, Order, RoundJudgement, RunState,
 };
 use crate::time;
 
@@ -32,9 +34,15 @@ pub struct History {
     /// What others changed before iteration 1: the gates most likely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_by_the_agent: Option<Changes>,
+    /// The first paths of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names_not_by_the_agent: Vec<String>,
     /// The rollbacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rollbacks: Vec<RollbackRow>,
+    /// What was tried because the loop was stuck.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recovery: Vec<RungRow>,
     /// Protected files that were changed and restored.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<RestoredRow>,
@@ -91,6 +99,9 @@ pub struct IterationRow {
     pub before: Option<String>,
     /// What others changed after it and before the next one.
     pub not_by_the_agent: Option<Changes>,
+    /// The first paths of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names_not_by_the_agent: Vec<String>,
     /// What the gates said together; null until they have a verdict.
     pub promise: Option<Verdict>,
     /// What each gate said.
@@ -101,7 +112,7 @@ pub struct IterationRow {
     pub duration_seconds: Option<f64>,
     /// What it changed, where that is measured.
     pub changes: Option<Changes>,
-    /// Who worked.
+    /// Who worked; of several attempts, in the newest.
     pub agent: String,
     /// What became of it.
     pub outcome: IterationOutcome,
@@ -115,6 +126,15 @@ pub struct IterationRow {
     pub session: Option<String>,
     /// The status block as it was read.
     pub claimed: Option<Claim>,
+    /// Its marks of progress, a bounded number; left out where it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub markers: Vec<String>,
+    /// Whether it made progress; left out where it has no score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<bool>,
+    /// Its progress score; left out until that is known, and for loops of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<ScoreView>,
     /// Tool calls that the agent's own program refused.
     pub denials: u32,
     /// Lines of its output that could not be read.
@@ -279,6 +299,15 @@ pub struct AttemptRow {
     pub usage: UsageRow,
     /// The agent's own session.
     pub session: Option<String>,
+    /// Who worked, where several agents are enabled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// With which model, where one was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Why, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 /// An order that has its answer.
@@ -305,7 +334,9 @@ impl History {
             iterations: Vec::new(),
             baseline: None,
             not_by_the_agent: None,
+            names_not_by_the_agent: Vec::new(),
             rollbacks: Vec::new(),
+            recovery: Vec::new(),
             restored: Vec::new(),
             state: RunState::default(),
             spent_ms: 0,
@@ -331,7 +362,7 @@ impl History {
                     self.end_attempt(AttemptOutcome::Interrupted, None);
                     None
                 }
-                Event::Requested { .. } | Event::Noticed(_) | Event::DeadlinePassed => None,
+                Event::Requested { .. } | Event::Noticed(_) | Event::Around(_) | Event::DeadlinePassed => None,
             },
             Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } => {
                 self.begin_attempt(*iteration, *attempt, entry);
@@ -348,7 +379,7 @@ impl History {
         self.state.apply(&entry.fact);
         self.end = end_words(&self.state);
         if let Fact::Decided(decision) = &entry.fact {
-            self.decided(decision);
+            self.decided(decision, entry.at.wall_ms);
         }
         if let Some((ended, answer)) = answered {
             self.answered(ended, answer);
@@ -371,6 +402,12 @@ impl History {
         self.state.over.is_some()
     }
 
+    /// Whether the score says what progress is.
+    #[must_use]
+    pub fn uses_score(&self) -> bool {
+        super::score::decides(&self.state)
+    }
+
     /// Whether the last iteration passed only with protected files that the agent changed, which does not count.
     #[must_use]
     pub fn is_pass_not_counted(&self) -> bool {
@@ -387,6 +424,7 @@ impl History {
                 checkpoint: None,
                 before: self.state.checkpoints.newest().map(str::to_owned),
                 not_by_the_agent: None,
+                names_not_by_the_agent: Vec::new(),
                 promise: None,
                 gates: Vec::new(),
                 tests: None,
@@ -399,12 +437,18 @@ impl History {
                 usage: UsageRow::default(),
                 session: None,
                 claimed: None,
+                markers: Vec::new(),
+                progress: None,
+                score: None,
                 denials: 0,
                 malformed_lines: 0,
                 attempts: Vec::new(),
             });
         }
         let before = self.state.checkpoints.before().map(str::to_owned);
+        let (agent, rule) = (self.state.agent_name().to_owned(), self.state.agent.rule().map(str::to_owned));
+        let model = self.state.model_chosen().map(str::to_owned);
+        let several = rule.is_some() || !self.state.settings.shown().values.router.agents.0.is_empty();
         if let Some(row) = self.iterations.last_mut() {
             row.outcome = IterationOutcome::Running;
             if attempt > 1 {
@@ -423,7 +467,11 @@ impl History {
                 reset_at: None,
                 usage: UsageRow::default(),
                 session: None,
+                agent: several.then(|| agent.clone()),
+                model: model.filter(|_| several),
+                rule,
             });
+            row.agent = agent;
         }
     }
 
@@ -466,21 +514,28 @@ impl History {
         }
     }
 
-    fn decided(&mut self, decision: &Decision) {
+    fn decided(&mut self, decision: &Decision, wall_ms: u64) {
         match decision {
             Decision::Attempt(judgement) => self.attempt_judged(judgement),
             Decision::Measurement(_) => self.measurement_judged(),
             Decision::Gate(_) => self.gate_judged(),
+            Decision::Recovery(decision) => RungRow::record(&mut self.recovery, decision, wall_ms),
+            Decision::Round(judgement) => self.round_judged(judgement),
             Decision::OrderDropped { .. }
             | Decision::Interruption { .. }
             | Decision::StatusSkipped
-            | Decision::Round(_)
             | Decision::Protect(_)
             | Decision::Guard(_)
             | Decision::Clean(_)
             | Decision::Proof(_)
+            | Decision::Alert(_)
             | Decision::BreakerClosed
-            | Decision::Chosen { .. } => {}
+            | Decision::UrgentWaits { .. }
+            | Decision::TextWanted { .. }
+            | Decision::Text(_)
+            | Decision::Chosen { .. }
+            | Decision::AgentOut { .. }
+            | Decision::UsedUp { .. } => {}
         }
     }
 
@@ -488,7 +543,10 @@ impl History {
         let Some(Unjudged::Attempt { id, report }) = self.ended.take() else { return };
         let cancelled = self.cancelled.get(&id).copied();
         self.record_stream(&report, cancelled.is_some());
-        let limited = matches!(judgement.result, AttemptResult::Limited | AttemptResult::SessionLost);
+        let limited = matches!(
+            judgement.result,
+            AttemptResult::Limited | AttemptResult::SessionLost | AttemptResult::AgentUnable
+        );
         let outcome = if limited { AttemptOutcome::Limited } else { attempt_outcome(&report, cancelled) };
         self.end_attempt(outcome, Some(report.duration_ms));
     }
@@ -500,6 +558,13 @@ impl History {
             row.failure = failure;
         }
         self.over_without_a_gate();
+    }
+
+    fn round_judged(&mut self, judgement: &RoundJudgement) {
+        if let (Some(row), Some(iteration)) = (self.iterations.last_mut(), &judgement.iteration) {
+            row.progress = iteration.score.map(|_| iteration.progress);
+            row.score = iteration.score.map(ScoreView::of);
+        }
     }
 
     fn gate_judged(&mut self) {
@@ -528,6 +593,7 @@ impl History {
             row.failure = failure.map(Failure::word);
             row.reset_at = reset_at;
             row.claimed = stream.claimed.clone();
+            row.markers = stream.progress.clone();
             row.denials = stream.denials.count;
             row.malformed_lines = stream.malformed_lines;
         }
@@ -535,7 +601,10 @@ impl History {
 
     fn saved(&mut self, name: CheckpointName, saved: &CheckpointReport) {
         let Some(row) = self.iterations.last_mut() else {
-            self.not_by_the_agent = saved.changes.or(self.not_by_the_agent);
+            if saved.changes.is_some() {
+                self.not_by_the_agent = saved.changes;
+                self.names_not_by_the_agent.clone_from(&saved.names);
+            }
             return;
         };
         match name {
@@ -543,7 +612,10 @@ impl History {
             CheckpointName::Iteration(_) | CheckpointName::Interrupted(..) => {
                 row.checkpoint.clone_from(&saved.checkpoint);
             }
-            CheckpointName::BetweenIterations(_) => row.not_by_the_agent = saved.changes,
+            CheckpointName::BetweenIterations(_) => {
+                row.not_by_the_agent = saved.changes;
+                row.names_not_by_the_agent.clone_from(&saved.names);
+            }
         }
     }
 
@@ -621,7 +693,9 @@ fn attempt_outcome(report: &AgentReport, cancelled: Option<CancelCause>) -> Atte
             Some(CancelCause::Timeout | CancelCause::Silent | CancelCause::TimeLimit | CancelCause::TimeUp),
         ) => AttemptOutcome::TimedOut,
         (Ended::ByUs, Some(CancelCause::Abort)) => AttemptOutcome::Cancelled,
-        (Ended::ByUs, Some(CancelCause::Request | CancelCause::Rollback)) => AttemptOutcome::Interrupted,
+        (Ended::ByUs, Some(CancelCause::Request | CancelCause::Rollback | CancelCause::Urgent)) => {
+            AttemptOutcome::Interrupted
+        }
         // It would only have waited by itself.
         (Ended::ByUs, Some(CancelCause::Retrying) | None) => AttemptOutcome::AgentFailed,
         (Ended::Exit(0), _) if report.failed() => AttemptOutcome::AgentFailed,

@@ -116,7 +116,7 @@ impl RunLimit {
             Self::TokensPerDay => caps.tokens_per_day,
             Self::CallsPerDay => caps.calls_per_day.map(u64::from),
             Self::Time => settings.values.limits.max_time_ms(),
-            Self::Iterations => settings.values.limits.max_iterations.map(u64::from),
+            Self::Iterations => settings.values.iterations_max().map(u64::from),
         }
     }
 
@@ -131,7 +131,7 @@ impl RunLimit {
             Self::TokensPerDay => day(state).tokens,
             Self::CallsPerDay => day(state).calls.into(),
             Self::Time => state.active_ms(now),
-            Self::Iterations => state.iterations_done().into(),
+            Self::Iterations => state.iterations_used().into(),
         }
     }
 

@@ -232,12 +232,14 @@ fn window_began(state: &RunState) -> u64 {
 fn next_reset(state: &RunState) -> Option<u64> {
     match hold(state) {
         Some((HoldCause::Calls | HoldCause::Limit | HoldCause::Delay, until)) => Some(until),
-        Some((HoldCause::Paused | HoldCause::Blocked | HoldCause::Question, _)) | None => match state.budget.window() {
-            Some(Reserved::Granted { next_free_ms, oldest_ms, .. }) => {
-                next_free_ms.or(oldest_ms.map(|oldest| oldest.saturating_add(HOUR_MS)))
+        Some((HoldCause::Paused | HoldCause::Blocked | HoldCause::Question | HoldCause::Stuck, _)) | None => {
+            match state.budget.window() {
+                Some(Reserved::Granted { next_free_ms, oldest_ms, .. }) => {
+                    next_free_ms.or(oldest_ms.map(|oldest| oldest.saturating_add(HOUR_MS)))
+                }
+                Some(Reserved::Denied { .. }) | None => None,
             }
-            Some(Reserved::Denied { .. }) | None => None,
-        },
+        }
     }
 }
 
@@ -297,7 +299,7 @@ pub fn exit_reason(code: ReasonCode) -> LooprExitReason {
         ReasonCode::IterationLimit => LooprExitReason::MaxIterations,
         ReasonCode::TimeLimit => LooprExitReason::TimeLimit,
         ReasonCode::BudgetLimit => LooprExitReason::Budget,
-        ReasonCode::ManualStop => LooprExitReason::Stopped,
+        ReasonCode::ManualStop | ReasonCode::AlertPause => LooprExitReason::Stopped,
         ReasonCode::SameError => LooprExitReason::SameError,
         ReasonCode::TestLoops => LooprExitReason::TestLoops,
         ReasonCode::MissingStatus => LooprExitReason::MissingStatus,
@@ -305,7 +307,8 @@ pub fn exit_reason(code: ReasonCode) -> LooprExitReason {
         | ReasonCode::Oscillation
         | ReasonCode::IdenticalOutput
         | ReasonCode::OutputDecline
-        | ReasonCode::SafetyCompletion => LooprExitReason::NoProgress,
+        | ReasonCode::SafetyCompletion
+        | ReasonCode::Stuck => LooprExitReason::NoProgress,
         ReasonCode::AgentBlocked => LooprExitReason::AgentBlocked,
         ReasonCode::AgentCrashes
         | ReasonCode::AgentFailed

@@ -6,19 +6,26 @@
 //! | `row` | one run in a list |
 //! | `history` | iterations with their attempts |
 //! | `report` | `loop report`: one run, or all runs of a period, as a page |
+//! | `rungs` | what was tried because a run was stuck |
 //! | `restored` | protected files that were changed and restored |
 //! | `record` `limits` `breaker` | details of one run: claims and events; what is used; the counts of the breaker |
+//! | `score` | the progress score of an iteration and of a run |
 //! | `result` `certificate` `verification` | the end of a run; its proof; `loop verify` |
 //! | `qualification` | what must stand beside the word for an end, on every face |
 //! | `plan` | a plan: its nodes with words, the ranking of its branches |
 //! | `plan_history` | what happened in a plan: runs of its nodes, merges, requests, the apply |
+//! | `alert` | an alert as files and programs see it |
 //! | `events` | the events of `loop start --json` |
+//! | `harness` | what the autonomous specification shows: lines of its log, its status, its box |
+//! | `tries` | which agent worked on which class of task, and whether it passed: for the ledger |
 //! | `loopr` | what the Loopr specification asks to publish |
 //!
 //! A view is never read back to decide anything.
+mod alert;
 mod breaker;
 mod certificate;
 mod events;
+mod harness;
 mod history;
 mod limits;
 mod loopr;
@@ -31,18 +38,25 @@ mod report;
 mod restored;
 mod result;
 mod row;
+mod rungs;
+mod score;
+mod tries;
 mod verification;
 
+pub use alert::AlertRow;
 pub use breaker::{BreakerCounts, BreakerThresholds, BreakerView, is_tripped};
 pub use certificate::{Certificate, CertifiedGate, TestCounts, short_hash};
 pub use events::{gate_with_verdict, public_event};
+pub use harness::{
+    HarnessFold, HarnessLine, HarnessStatus, HarnessStyle, MARKERS_SHOWN_MAX, progress_score, rung_details, strategy,
+};
 pub use history::{
     AttemptOutcome, AttemptRow, Baseline, GateVerdict, History, IterationOutcome, IterationRow, RollbackRow,
 };
 pub use limits::{BudgetView, CallsView, RunLimit, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};
 pub use now::{Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text};
-pub use plan::{NodeRow, PlanView, RankingRow, RankingTable};
+pub use plan::{NodeRow, PlanView, RankingRow, RankingTable, ViewWord};
 pub use plan_history::{AppliedPlan, NodeMerge, NodeRun, PlanHistory, PlanRequestRow};
 pub use qualification::{end_words, qualification};
 pub use record::{
@@ -52,6 +66,9 @@ pub use report::{Attention, NextStep, PeriodReport, ReportFold, ReportedIteratio
 pub use restored::RestoredRow;
 pub use result::{GateResult, RunResult};
 pub use row::{Listing, Liveness, Row, Waiting, WaitingSource};
+pub use rungs::{RecoveryView, RungRow};
+pub use score::{ProgressView, ScoreView, decides as score_decides, markers, score_words};
+pub use tries::{Try, tries_of};
 pub use verification::{GateRun, HiddenAgain, JudgedAgain, Verification, VerifiedGate, WorkspaceNow};
 
 /// The version of every JSON form that these views have.

@@ -9,7 +9,7 @@ use super::seconds;
 use crate::agent::Live;
 use crate::machine::consult;
 use crate::run::JudgedTree;
-use crate::run::{CancelCause, HoldCause, OpenRunOrder, Order, RunState, Target};
+use crate::run::{CancelCause, HoldCause, OpenRunOrder, Order, QuestionPack, RunState, Target};
 use crate::text;
 use crate::time::{self, At};
 
@@ -75,6 +75,13 @@ pub enum Activity {
     },
     /// The proof is recorded.
     Certify,
+    /// An agent writes a short text, outside of the workspace.
+    Text {
+        /// What for.
+        purpose: String,
+        /// Which agent.
+        agent: String,
+    },
     /// The ledger of all runs is asked for a call.
     Reserve,
     /// It waits for the provider, or for a free call.
@@ -98,6 +105,16 @@ pub enum Activity {
         /// What it asks.
         question: String,
     },
+    /// Several ways are tried beside each other in copies.
+    Branches {
+        /// How many.
+        branches: u32,
+    },
+    /// It is stuck after all recovery attempts, and a person is to help.
+    Stuck {
+        /// What the person needs to know.
+        questions: QuestionPack,
+    },
     /// Nothing is open: the next order comes at once.
     Between,
 }
@@ -107,6 +124,9 @@ pub enum Activity {
 pub struct AgentActivity {
     /// Which agent.
     pub agent: String,
+    /// Why this one, in one line, where several are enabled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// The attempt at the iteration, from 1.
     pub attempt: u32,
     /// It is only asked for the status block that it left out.
@@ -211,7 +231,7 @@ impl Now {
         Some(Self {
             activity: open.map_or(Activity::Between, |open| activity(state, &open.order, live)),
             iteration: state.iteration,
-            max_iterations: state.settings.shown().values.limits.max_iterations,
+            max_iterations: state.settings.shown().values.iterations_max(),
             since_ms: since.wall_ms,
             elapsed_ms: now.ms_since(since),
             limit_ms,
@@ -242,6 +262,7 @@ impl Now {
             | Activity::Paused
             | Activity::Blocked { .. }
             | Activity::Question { .. }
+            | Activity::Stuck { .. }
             | Activity::Between => false,
             Activity::Agent(_)
             | Activity::Gate(_)
@@ -252,6 +273,8 @@ impl Now {
             | Activity::CleanUp
             | Activity::Certify
             | Activity::Judge { .. }
+            | Activity::Branches { .. }
+            | Activity::Text { .. }
             | Activity::Reserve => true,
         }
     }
@@ -273,6 +296,7 @@ fn activity(state: &RunState, order: &Order, live: &LiveDigest) -> Activity {
     match order {
         Order::RunAgent { attempt, status_only, .. } => Activity::Agent(AgentActivity {
             agent: state.agent_name().to_owned(),
+            rule: state.agent.rule().map(str::to_owned),
             attempt: *attempt,
             status_only: *status_only,
             tool: live.tool.clone(),
@@ -295,8 +319,14 @@ fn activity(state: &RunState, order: &Order, live: &LiveDigest) -> Activity {
         Order::CleanUp { .. } => Activity::CleanUp,
         Order::Certify { .. } => Activity::Certify,
         Order::Judge { tree, .. } => Activity::Judge { tree: *tree },
+        Order::WriteText { purpose, choice, .. } => {
+            Activity::Text { purpose: purpose.words(), agent: choice.agent.clone() }
+        }
         Order::Reserve { .. } => Activity::Reserve,
         Order::Hold { cause, .. } => hold(state, *cause),
+        Order::Branches { branches, .. } => {
+            Activity::Branches { branches: u32::try_from(branches.len()).unwrap_or(u32::MAX) }
+        }
         Order::Notify { .. } => Activity::Between,
     }
 }
@@ -310,6 +340,7 @@ fn hold(state: &RunState, cause: HoldCause) -> Activity {
         HoldCause::Question => {
             Activity::Question { question: text::one_line(state.agent.question().unwrap_or_default(), 400) }
         }
+        HoldCause::Stuck => Activity::Stuck { questions: state.recovery.questions().cloned().unwrap_or_default() },
         HoldCause::Delay => Activity::Delay,
         HoldCause::Limit | HoldCause::Calls => {
             let failure = state.waiting().map(|wait| wait.failure.word());

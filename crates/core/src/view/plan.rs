@@ -1,5 +1,7 @@
 //! A plan for people and programs: its nodes with words, and the ranking of its branches as a table.
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use super::row::Row;
 use super::seconds;
@@ -10,19 +12,22 @@ use crate::run::{Outcome, Status};
 use crate::text;
 use crate::time::{self, At};
 
+/// A word of a fixed list; one that was read is its own.
+pub type ViewWord = Cow<'static, str>;
+
 /// A plan as `loop status`, `list` and `watch` show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanView {
     /// Its id.
     pub id: String,
     /// `best-of` or `workflow`.
-    pub kind: &'static str,
+    pub kind: ViewWord,
     /// What people call it.
     pub name: String,
     /// Its status in lists.
     pub status: Status,
     /// How it ended; none while it has no end.
-    pub outcome: Option<&'static str>,
+    pub outcome: Option<ViewWord>,
     /// The exit code of the command that drove it.
     pub exit_code: Option<u8>,
     /// Why it ended.
@@ -49,15 +54,21 @@ pub struct PlanView {
     pub nodes: Vec<NodeRow>,
     /// The branches in their order, once they are ranked.
     pub ranking: Option<RankingTable>,
+    /// What its records take on the disk, without those of its loops.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// The loop that was stuck and tries these branches: what they do is shown with it.
+    #[serde(default)]
+    pub recovers: Option<String>,
 }
 
 /// One node of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRow {
     /// Its name.
     pub node: String,
     /// Where it is, as a word for programs.
-    pub state: &'static str,
+    pub state: ViewWord,
     /// The same and why, for people.
     pub words: String,
     /// What it depends on.
@@ -81,16 +92,16 @@ pub struct NodeRow {
 }
 
 /// The ranking of branches: one row for each, the best first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankingTable {
     /// The names of the columns, in the order in which they decide.
-    pub columns: Vec<&'static str>,
+    pub columns: Vec<ViewWord>,
     /// The rows.
     pub rows: Vec<RankingRow>,
 }
 
 /// One branch in the ranking.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankingRow {
     /// The name of the branch.
     pub branch: String,
@@ -99,7 +110,7 @@ pub struct RankingRow {
     /// A text for each column; `-` where nothing is known.
     pub cells: Vec<String>,
     /// The column that puts it before the next one.
-    pub decided_by: Option<&'static str>,
+    pub decided_by: Option<ViewWord>,
 }
 
 impl PlanView {
@@ -117,10 +128,10 @@ impl PlanView {
         let open = state.nodes.iter().map(open_micros).fold(0, u64::saturating_add);
         Some(Self {
             id: spec.id.to_string(),
-            kind: spec.kind(),
+            kind: spec.kind().into(),
             name: spec.name.clone(),
             status,
-            outcome: state.over.as_ref().map(|over| over.outcome.name()),
+            outcome: state.over.as_ref().map(|over| over.outcome.name().into()),
             exit_code: standing.map(|standing| standing.exit_code),
             reason: state.over.as_ref().map(|over| over.reason.text.clone()),
             resumable: state.resumable(),
@@ -135,6 +146,8 @@ impl PlanView {
             budget_micros: spec.budget_micros,
             nodes: state.nodes.iter().map(|node| NodeRow::of(state, node)).collect(),
             ranking: state.ranking.as_ref().map(|ranking| RankingTable::of(ranking)),
+            bytes: None,
+            recovers: spec.recovers.as_ref().map(|recovers| recovers.run.to_string()),
         })
     }
 }
@@ -143,14 +156,14 @@ impl PlanView {
     /// How many of its nodes are done: merged, passed or answered.
     #[must_use]
     pub fn nodes_done(&self) -> usize {
-        self.nodes.iter().filter(|node| matches!(node.state, "merged" | "passed" | "answered")).count()
+        self.nodes.iter().filter(|node| matches!(node.state.as_ref(), "merged" | "passed" | "answered")).count()
     }
 
     /// The plan as one row of a list, beside loops: it counts nodes where a loop counts iterations.
     #[must_use]
     pub fn row(&self) -> Row {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let outcome = match (self.status, self.outcome) {
+        let outcome = match (self.status, &self.outcome) {
             (_, None) => None,
             (Status::Completed, Some(_)) => Some(Outcome::Verified),
             (Status::Cancelled, Some(_)) => Some(Outcome::Cancelled),
@@ -175,14 +188,14 @@ impl PlanView {
             goal: self.name.clone(),
             outcome,
             qualification: self.waits_for_person.then(|| "waits for you".to_owned()),
-            reason: self.outcome.map(str::to_owned),
+            reason: self.outcome.as_deref().map(str::to_owned),
             why: self.reason.clone(),
             resumable: self.resumable,
             cost_usd: (self.cost_micros > 0).then(|| dollars(self.cost_micros)),
             tokens: None,
             started_at: self.started_at.clone(),
             updated_at: self.updated_at.clone(),
-            bytes: None,
+            bytes: self.bytes,
             waiting: None,
             project: None,
             agent_name: None,
@@ -236,7 +249,7 @@ impl NodeRow {
         let going = node.progress.map(|progress| progress.iterations);
         Self {
             node: node.id().to_string(),
-            state: state_word(node),
+            state: state_word(node).into(),
             words: state.node_words(node),
             depends_on: node.spec.depends_on.iter().map(NodeId::to_string).collect(),
             agent: work.map(|work| work.agent.clone()).unwrap_or_default(),
@@ -292,10 +305,10 @@ impl RankingTable {
             branch: row.name.clone(),
             passes: row.passes,
             cells: Self::columns().map(|column| cell(row, column)).collect(),
-            decided_by: ranking.decided.get(at).map(|column| column.name()),
+            decided_by: ranking.decided.get(at).map(|column| column.name().into()),
         };
         let rows = ranking.rows.iter().enumerate().map(row).collect();
-        Self { columns: Self::columns().map(RankColumn::name).collect(), rows }
+        Self { columns: Self::columns().map(|column| column.name().into()).collect(), rows }
     }
 }
 

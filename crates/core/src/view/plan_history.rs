@@ -237,6 +237,7 @@ impl Fold {
             | PlanOrder::Hook { .. }
             | PlanOrder::Ask(_)
             | PlanOrder::RollBack { .. }
+            | PlanOrder::Notify { .. }
             | PlanOrder::Drop { .. } => None,
         }
     }

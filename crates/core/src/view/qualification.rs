@@ -20,6 +20,7 @@ pub fn qualification(state: &RunState) -> Option<String> {
         | Outcome::Blocked
         | Outcome::Tampered
         | Outcome::Stopped
+        | Outcome::Paused
         | Outcome::Cancelled
         | Outcome::Unable => return None,
     }

@@ -7,7 +7,7 @@ use super::JSON_VERSION;
 use super::breaker::{BreakerView, is_tripped};
 use super::restored::RestoredRow;
 use crate::agent::{Claim, Failure};
-use crate::policy::runaway::{self, Alarm, RunawayEvidence};
+use crate::policy::runaway::Alarm;
 use crate::run::{
     AgentReport, Answer, Decision, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Request, RunState, Session,
     SessionUse,
@@ -163,11 +163,6 @@ pub struct Record {
     circuit: VecDeque<CircuitEvent>,
     claims: Claims,
     restored: VecDeque<RestoredRow>,
-    /// Iterations in a row that were shorter than they should be.
-    short: u32,
-    /// The hash of the newest words, and how often in a row they came.
-    words: Option<String>,
-    identical: u32,
     /// An attempt that ended and is judged by the next fact.
     ended: Option<Box<AgentReport>>,
     /// Who opened a run again whose breaker had tripped, and what it had counted.
@@ -265,6 +260,7 @@ impl Record {
             | Event::Opened
             | Event::OpenedForRequest { .. }
             | Event::Noticed(_)
+            | Event::Around(_)
             | Event::DeadlinePassed => {}
         }
     }
@@ -303,12 +299,6 @@ impl Record {
             self.claims.recommendation = claim.summary.clone().or(self.claims.recommendation.take());
         }
         self.session_event(at, SessionEventKind::Loop, Some(status), error);
-        let shortest = self.state.settings.shown().values.limits.warnings().shortest_ms.unwrap_or(0);
-        self.short = if whole.duration_ms < shortest { self.short.saturating_add(1) } else { 0 };
-        let words = whole.stream.words.map(|words| words.sha256);
-        let same = words.is_some() && words == self.words;
-        self.identical = if same { self.identical.saturating_add(1) } else { u32::from(words.is_some()) };
-        self.words = words;
     }
 
     fn session_event(&mut self, at: At, event: SessionEventKind, status: Option<String>, error: Option<String>) {
@@ -348,10 +338,7 @@ impl Record {
     /// Whether the loop runs away.
     #[must_use]
     pub fn runaway(&self) -> Option<Alarm> {
-        let settings = self.state.settings.shown();
-        let limited = settings.values.limits.max_iterations.is_some() || settings.values.limits.max_time.is_some();
-        let (iterations, identical, short) = (self.state.iterations_done(), self.identical, self.short);
-        runaway::judge(RunawayEvidence { iterations, limited, identical, short }, settings.values.limits.warnings())
+        self.state.runaway()
     }
 
     /// The newest events.

@@ -167,6 +167,11 @@ impl PeriodReport {
     /// The report of these runs.
     #[must_use]
     pub fn new(since_ms: u64, at: At, mut loops: Vec<RunReport>, mut plans: Vec<PlanView>) -> Self {
+        // The branches of a stuck loop are a part of that loop, and so is their cost.
+        let of_stuck: Vec<String> =
+            plans.iter().filter(|plan| plan.recovers.is_some()).map(|plan| plan.id.clone()).collect();
+        loops.retain(|report| report.run.plan.as_ref().is_none_or(|plan| !of_stuck.contains(plan)));
+        plans.retain(|plan| plan.recovers.is_none());
         plans.sort_by(|one, other| other.updated_at.cmp(&one.updated_at));
         loops.sort_by(|one, other| other.run.updated_at.cmp(&one.run.updated_at));
         loops.sort_by_key(RunReport::attention);
@@ -352,6 +357,7 @@ impl ReportFold {
             | Event::Created(_)
             | Event::Requested { .. }
             | Event::Noticed(_)
+            | Event::Around(_)
             | Event::DeadlinePassed => return,
         };
         let Some(open) = self.open.take() else { return };

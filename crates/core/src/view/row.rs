@@ -174,6 +174,9 @@ fn full(state: &RunState) -> String {
         Some(Reserved::Denied { cap: Cap::TokensPerDay, .. }) => {
             others("the tokens of the day", "--max-tokens-per-day")
         }
+        Some(Reserved::Denied { cap: Cap::ScarcePerDay, .. }) => {
+            others("the calls of the scarcest model", "--opus-limit")
+        }
         Some(Reserved::Denied { cap: Cap::CallsPerHour, hour_calls, .. }) => {
             let calls = if *hour_calls == 1 { "1 call was".to_owned() } else { format!("{hour_calls} calls were") };
             format!("{calls} made in the last hour, the most that --max-calls-per-hour allows")
@@ -188,10 +191,14 @@ fn named(name: Option<&String>) -> Option<String> {
 }
 
 /// What a person must fix or answer.
+/// What a loop says that waits for a person because it is stuck.
+const STUCK: &str = "stuck after all recovery attempts";
+
 fn held_by(state: &RunState) -> Option<String> {
     let asks =
         state.agent.question().filter(|_| state.is_paused()).map(|question| format!("the agent asks: {question}"));
-    state.trouble.blocked().map(str::to_owned).or(asks)
+    let stuck = state.recovery.questions().filter(|_| state.is_paused()).map(|_| STUCK.to_owned());
+    state.trouble.blocked().map(str::to_owned).or(asks).or(stuck)
 }
 
 impl Row {
@@ -213,7 +220,7 @@ impl Row {
             id: spec.id.to_string(),
             status,
             iteration: state.iteration,
-            max_iterations: state.settings.shown().values.limits.max_iterations,
+            max_iterations: state.settings.shown().values.iterations_max(),
             promise: text::one_line(state.settings.shown().resolved.text(keys::promise()), 4096),
             agent: state.agent_name().to_owned(),
             model: state
@@ -263,7 +270,7 @@ impl Row {
     pub fn status_words(&self) -> String {
         let qualification = self.qualification.as_ref().map_or_else(String::new, |words| format!(" ({words})"));
         // Its process has ended: `loop resume` starts one, and does not only wake it.
-        let is_stopped = self.status == Status::Paused && self.outcome.is_some();
+        let is_stopped = self.status == Status::Paused && self.outcome == Some(Outcome::Stopped);
         let status = if is_stopped { "stopped" } else { self.status.name() };
         format!("{status}{qualification}")
     }

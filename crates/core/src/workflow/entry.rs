@@ -256,8 +256,12 @@ fn use_in(key: &Key) -> Use {
         | Kind::DurationOrNone
         | Kind::SizeOrUnlimited
         | Kind::MoneyOrUnlimited
+        | Kind::Fraction
         | Kind::Prices
+        | Kind::Agents
+        | Kind::Models
         | Kind::Failures
+        | Kind::Ladder
         | Kind::Switch
         | Kind::Choice(_)
         | Kind::Word
@@ -269,12 +273,15 @@ fn use_in(key: &Key) -> Use {
 /// The value of a setting.
 fn given(fields: &mut Fields<'_>, key: &'static Key, node: &YamlNode) -> Option<Given> {
     let text = match (&node.tree, key.kind) {
-        (Tree::List(items), Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Failures) => {
+        (
+            Tree::List(items),
+            Kind::Paths | Kind::Findings | Kind::Gates | Kind::Prices | Kind::Models | Kind::Failures | Kind::Ladder,
+        ) => {
             let lines = items.iter().map(|item| fields.text(item, key.name, use_in(key))).collect::<Option<Vec<_>>>();
             lines?.join("\n")
         }
         (Tree::Map(pairs), Kind::Gates) if !node.is_unquoted_variable() => gates(fields, pairs, key)?,
-        (Tree::Plain(_), Kind::Command | Kind::Text | Kind::Word | Kind::Path) => {
+        (Tree::Plain(_), Kind::Command | Kind::Text | Kind::Word | Kind::Agents | Kind::Path) => {
             fields.wrong_kind(node, key.name, super::fields::TEXT);
             return None;
         }

@@ -115,13 +115,16 @@ fn setting(key: &Key) -> Value {
     let schema = match key.kind {
         Kind::MoneyOrUnlimited => json!({"oneOf": [plain, {"type": "number", "exclusiveMinimum": 0}]}),
         Kind::Gates => json!({"anyOf": [plain, gate()]}),
-        Kind::CountOrUnlimited(_) | Kind::Switch | Kind::Choice(_) => or_variable(plain),
+        Kind::CountOrUnlimited(_) | Kind::Fraction | Kind::Switch | Kind::Choice(_) => or_variable(plain),
         Kind::Duration
         | Kind::DurationOrUnlimited
         | Kind::DurationOrNone
         | Kind::SizeOrUnlimited
         | Kind::Prices
+        | Kind::Agents
+        | Kind::Models
         | Kind::Failures
+        | Kind::Ladder
         | Kind::Command
         | Kind::Word
         | Kind::Text

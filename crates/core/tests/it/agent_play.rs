@@ -23,6 +23,7 @@ pub(crate) fn call<'a>(agent: &str, change: impl FnOnce(&mut AttemptSpec<'a>)) -
         permissions: Permissions::Work,
         network: false,
         model: None,
+        effort: None,
         args: &[],
         root: false,
         budget: None,

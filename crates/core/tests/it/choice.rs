@@ -10,7 +10,7 @@ fn choices(story: &Story) -> Vec<(AgentChoice, ChoiceCause)> {
     let mut found = Vec::new();
     for (index, fact) in facts.iter().enumerate() {
         let Fact::Ordered { order: Order::RunAgent { choice, .. }, .. } = fact else { continue };
-        let Some(Fact::Decided(Decision::Chosen { choice: decided, why })) = facts.get(index - 1) else {
+        let Some(Fact::Decided(Decision::Chosen { choice: decided, why, .. })) = facts.get(index - 1) else {
             panic!("an attempt without a choice: {fact:?}");
         };
         assert_eq!(decided, choice);

@@ -459,6 +459,7 @@ fn call(agent: &str, permissions: Permissions) -> AgentCommand {
         permissions,
         network: false,
         model: Some("the-model"),
+        effort: None,
         args: &args,
         root: false,
         budget: Some(1_002_000),

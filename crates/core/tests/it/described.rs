@@ -47,6 +47,7 @@ fn ask<'a>(args: &'a [String], nothing: &'a BTreeMap<String, String>) -> Attempt
         permissions: Permissions::Work,
         network: false,
         model: Some("m1"),
+        effort: None,
         args,
         root: false,
         budget: None,
@@ -86,6 +87,7 @@ fn an_agent_that_was_described_is_called_as_it_was_described() {
     let bare = AttemptSpec {
         session: None,
         model: None,
+        effort: None,
         system: "",
         args: &[],
         permissions: Permissions::Edit,

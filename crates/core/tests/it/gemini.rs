@@ -27,6 +27,7 @@ pub(crate) fn called<'a>(agent: &'a str, change: impl FnOnce(&mut AttemptSpec<'a
         permissions: Permissions::Work,
         network: false,
         model: None,
+        effort: None,
         args: &[],
         root: false,
         budget: None,

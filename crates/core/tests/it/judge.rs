@@ -198,6 +198,7 @@ impl Judge {
             | Event::Answered { .. }
             | Event::Requested { .. }
             | Event::Noticed(_)
+            | Event::Around(_)
             | Event::DeadlinePassed => {}
         }
         Ok(())
@@ -278,6 +279,8 @@ impl Judge {
                 }
             }
             Order::CleanUp { .. }
+            | Order::WriteText { .. }
+            | Order::Branches { .. }
             | Order::Checkpoint { .. }
             | Order::Reserve { .. }
             | Order::Guard { .. }
@@ -319,6 +322,7 @@ impl Judge {
             Outcome::Claimed => self.claimed_rightly(),
             Outcome::Tampered if self.get("on_tamper") != "stop" => Err("tamper was not to stop it".to_owned()),
             Outcome::Tripped => self.tripped_rightly(reason),
+            Outcome::Paused if self.get("pause_on_critical") != "true" => Err("no alert was to pause it".to_owned()),
             Outcome::Exhausted if reason.code == ReasonCode::IterationLimit => {
                 let done = Some(u64::from(state.iterations_done())) >= self.number("max_iterations");
                 if done { Ok(()) } else { Err("it has iterations left".to_owned()) }
@@ -327,6 +331,7 @@ impl Judge {
             | Outcome::Blocked
             | Outcome::Tampered
             | Outcome::Stopped
+            | Outcome::Paused
             | Outcome::Cancelled
             | Outcome::Unable => Ok(()),
         }
@@ -495,6 +500,8 @@ impl Judge {
             Order::Measure { .. } => self.measure(seed),
             Order::Rollback { to, undo, .. } => self.go_back(to, undo),
             Order::Guard { .. } => self.look(),
+            Order::WriteText { .. } => crate::play::text_written(true),
+            Order::Branches { .. } => Answer::Branches(Box::default()),
             Order::Reserve { .. } => self.reserve(self.true_ms + self.last.map_or(0, |last| now.ms_since(last))),
             Order::Judge { tree, .. } => self.judge_copy(*tree, seed),
             Order::Certify { .. } => {

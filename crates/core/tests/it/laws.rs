@@ -24,9 +24,38 @@ fn any_answer(seed: &mut Seed) -> Answer {
     }
 }
 
+fn any_surroundings(seed: &mut Seed) -> AroundEvent {
+    let text = Injected { number: seed.below(5) as u32, bytes: 3, keep: false };
+    let effect = match seed.below(5) {
+        0 => InboxEffect::Text(text),
+        1 => InboxEffect::Urgent(text),
+        2 => InboxEffect::Pause,
+        3 => InboxEffect::Resume,
+        _ => InboxEffect::Ignored { why: "x".to_owned() },
+    };
+    let file = InboxFile {
+        name: "a.txt".to_owned(),
+        inode: seed.below(3),
+        modified_ns: 1,
+        bytes: 3,
+        sha256: "x".to_owned(),
+        at_work: seed.one_in(2),
+    };
+    match seed.below(3) {
+        0 => AroundEvent::Files(FilesChanged { more: seed.below(4) as u32, ..FilesChanged::default() }),
+        1 => AroundEvent::Environment {
+            changes: Vec::new(),
+            set: vec![Change::new("mode", "conservative".to_owned())],
+            pause: Some(seed.one_in(2)),
+            by: "x".to_owned(),
+        },
+        _ => AroundEvent::Inbox { file, effect },
+    }
+}
+
 fn any_event(seed: &mut Seed) -> Event {
     let order = OrderId(seed.below(12) as u32);
-    match seed.below(10) {
+    match seed.below(12) {
         0 => Event::Created(Box::new(spec(&[]))),
         1 => Event::Opened,
         2 => Event::Reopened {
@@ -37,11 +66,13 @@ fn any_event(seed: &mut Seed) -> Event {
             answers: seed.one_in(2),
             injected: None,
             pid_namespace: Some(4).filter(|_| seed.one_in(2)),
+            scores: Vec::new(),
         },
         3 => Event::Requested { request: Request::Stop, by: "x".to_owned() },
         4 => Event::Requested { request: Request::Abort, by: "x".to_owned() },
         5 => Event::DeadlinePassed,
         6 => Event::Noticed(Notice::Started { order, process: ProcessId { pid: 1, start_ticks: 2 } }),
+        7 => Event::Around(Box::new(any_surroundings(seed))),
         _ => Event::Answered { order, answer: any_answer(seed) },
     }
 }
@@ -104,6 +135,7 @@ fn a_journal_cut_between_two_facts_of_one_step_goes_on_as_if_it_had_not_been() {
             answers: false,
             injected: None,
             pid_namespace: None,
+            scores: Vec::new(),
         };
         for event in [Event::Opened, reopened] {
             let mut state = state.clone();

@@ -248,6 +248,20 @@ fn a_rollback_is_an_order_with_an_answer_and_changes_no_end() {
 }
 
 #[test]
+fn a_stop_while_a_person_is_to_pick_leaves_the_choice_open() {
+    let selection = Selection { manual: true, ..Selection::default() };
+    let asks = format!("{BEGIN_TWO}fails 1\npasses 2\nmeasured 2\n");
+    for stop in ["stop", "abort"] {
+        let script = format!("{asks}{stop}\nclosed\npick-later 2\napplied\ngates-pass");
+        let story = PlanStory::new(best(2, selection.clone())).play(&script);
+        let waits = "END awaits_person (1): 1 of 2 branches pass; choose one with: loop pick p1 <branch>\n";
+        assert!(story.told.contains(waits), "{stop}: {}", story.told);
+        let end = "END applied (0): branch 2 of 2, chosen by a person, is applied: 3 files changed\n";
+        assert!(story.told.ends_with(end), "{stop}: {}", story.told);
+    }
+}
+
+#[test]
 fn a_pick_of_a_branch_that_did_not_pass_leaves_the_question_open() {
     let selection = Selection { manual: true, ..Selection::default() };
     let script = format!("{BEGIN_TWO}passes 1\nfails 2\nmeasured 1\npick 2");
@@ -260,7 +274,9 @@ fn a_pick_of_a_branch_that_did_not_pass_leaves_the_question_open() {
 fn a_pick_of_a_branch_that_did_not_pass_is_refused_with_those_that_do() {
     let selection = Selection { manual: true, ..Selection::default() };
     let story = PlanStory::new(best(2, selection)).play(&format!("{BEGIN_TWO}passes 1\nfails 2\nmeasured 1"));
-    let pick = |name: &str| story.state.check_request(&PlanRequest::Pick { node: NodeId::parse(name).unwrap() });
+    let pick = |name: &str| {
+        story.state.check_request(&PlanRequest::Pick { node: NodeId::parse(name).unwrap(), anyway: false })
+    };
     assert_eq!(pick("1"), Ok(()));
     let refused = pick("2").unwrap_err();
     assert_eq!(refused.why, "branch 2 cannot be applied: did not pass: the promise fails");

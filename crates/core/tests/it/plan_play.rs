@@ -159,14 +159,20 @@ impl<'a> StoryWords<'a> {
             "opened" => return Some(PlanEvent::Opened),
             "opened-for-request" => return Some(PlanEvent::OpenedForRequest { by: "loop rollback".to_owned() }),
             "reopened" => return Some(reopened("loop resume", false, None)),
-            "pick-later" => return Some(reopened("loop pick", true, Some(PlanRequest::Pick { node: self.named() }))),
+            "pick-later" => {
+                return Some(reopened(
+                    "loop pick",
+                    true,
+                    Some(PlanRequest::Pick { node: self.named(), anyway: false }),
+                ));
+            }
             "answer-later" => return Some(reopened("loop answer", true, Some(answer("later", true)))),
             "reopened-alone" => return Some(reopened("loop resume", true, None)),
             "stop" => PlanRequest::Stop,
             "abort" => PlanRequest::Abort,
             "pause" => PlanRequest::Pause,
             "resume" => PlanRequest::Resume,
-            "pick" => PlanRequest::Pick { node: self.named() },
+            "pick" => PlanRequest::Pick { node: self.named(), anyway: false },
             "rollback" => PlanRequest::Rollback { to: self.named().to_string(), undo: "undo-1".to_owned() },
             "says" => answer("yes", true),
             "refuses" => answer("no", false),
@@ -258,6 +264,7 @@ fn order_words(order: &PlanOrder) -> String {
         }
         PlanOrder::Ask(PlanQuestion::Pick) => "ask which branch".to_owned(),
         PlanOrder::Ask(PlanQuestion::Node(node)) => format!("ask {node}"),
+        PlanOrder::Notify { result, text } => format!("notify: {result}: {text}"),
         PlanOrder::RollBack { to, undo } => format!("roll back to {to}, undo is {undo}"),
         PlanOrder::Drop { node, attempt } => format!("drop {node}.{attempt}"),
     }

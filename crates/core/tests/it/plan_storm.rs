@@ -46,7 +46,10 @@ pub(crate) fn plan_spec(join: Join, nodes: Vec<NodeSpec>) -> PlanSpec {
         call_micros: 0,
         keep_going: false,
         unattended: false,
+        stop_file: None,
+        notify: None,
         origin: None,
+        recovers: None,
         parts: 0,
         nodes,
         on_complete: Vec::new(),
@@ -112,8 +115,10 @@ impl PlanStorm {
             call_micros: seed.below(800),
             keep_going: seed.one_in(2),
             unattended: seed.one_in(3),
+            notify: seed.one_in(4).then(|| "notify-send".to_owned()),
             on_complete: vec!["true".to_owned(); seed.below(3) as usize],
             on_failure: vec!["false".to_owned(); seed.below(3) as usize],
+            recovers: (best && seed.one_in(6)).then(|| RecoveredRun { run: RunId::from_random([9; 7]), rung: 1 }),
             ..plan_spec(join, nodes)
         }
     }
@@ -158,7 +163,9 @@ impl PlanStorm {
                 self.reopen()?;
                 continue;
             }
-            if self.state.driver == DriverMode::None {
+            // A plan that has ended may still notify.
+            let notifies = self.state.over.is_some() && !self.world.open.is_empty();
+            if self.state.driver == DriverMode::None && !notifies {
                 self.reopen()?;
                 continue;
             }
@@ -212,11 +219,29 @@ impl PlanStorm {
             2 if self.seed.one_in(3) => PlanRequest::Cancel,
             3..=5 => PlanRequest::Pause,
             6..=8 => PlanRequest::Resume,
-            9 => PlanRequest::Pick { node },
+            9 => self.pick(node),
+            10 => self.more_budget(),
             12 => PlanRequest::Rollback { to: "initial".to_owned(), undo: "undo-1".to_owned() },
             _ => PlanRequest::Answer { node, text: "yes".to_owned(), proceed: !self.seed.one_in(4) },
         };
         PlanEvent::Requested { request, by: "a person".to_owned() }
+    }
+
+    fn pick(&mut self, node: NodeId) -> PlanRequest {
+        let anyway = self.seed.one_in(3);
+        self.world.anyway |= anyway;
+        PlanRequest::Pick { node, anyway }
+    }
+
+    /// A larger budget; a plan without one stays so.
+    fn more_budget(&mut self) -> PlanRequest {
+        let more = 1 + self.seed.below(2000);
+        let now = self.state.spec.as_ref().and_then(|spec| spec.budget_micros);
+        let most_micros = now.map(|now| now + more);
+        if let Some(spec) = &mut self.world.spec {
+            spec.budget_micros = most_micros.max(spec.budget_micros);
+        }
+        PlanRequest::Budget { most_micros }
     }
 
     fn notice(&mut self) -> PlanEvent {
@@ -239,7 +264,9 @@ impl PlanStorm {
         self.now.wall_ms += 1000;
         self.now.boot_ms += 1000;
         let over = self.state.over.is_some();
-        if !over && self.seed.one_in(3) {
+        // One that has ended for good is not resumed; only its notification was open.
+        let ended = over && !self.state.resumable();
+        if ended || (!over && self.seed.one_in(3)) {
             return self.take(PlanEvent::Opened, true);
         }
         let changed = self.world.spec.as_ref().is_some_and(|spec| spec.join == Join::Merge) && self.seed.one_in(3);
@@ -249,7 +276,9 @@ impl PlanStorm {
         let nodes = &self.world.spec.as_ref().unwrap().nodes;
         let node = nodes[self.seed.below(nodes.len() as u64) as usize].id.clone();
         let request = match self.seed.below(4) {
-            0 => Some(PlanRequest::Pick { node }),
+            0 => Some(self.pick(node)),
+            // The host refuses one for a plan that has ended for good.
+            2 if !over || self.state.resumable() => Some(self.more_budget()),
             1 => Some(PlanRequest::Answer { node, text: "yes".to_owned(), proceed: true }),
             _ => None,
         };
@@ -429,6 +458,8 @@ impl PlanStorm {
         let wrong = match over.outcome {
             PlanOutcome::Applied => self.world.applied.is_none() || self.world.passes_here != Some(true),
             PlanOutcome::NotHere => self.world.applied.is_none() || self.world.passes_here != Some(false),
+            PlanOutcome::Ranked => self.world.applied.is_some(),
+            PlanOutcome::Taken => self.world.applied.is_none(),
             PlanOutcome::NonePassed => passed || self.world.applied.is_some(),
             PlanOutcome::Incomplete
             | PlanOutcome::Conflict

@@ -29,6 +29,8 @@ pub(crate) struct WorldRun {
 /// What is there, whatever the plan believes.
 #[derive(Debug, Default)]
 pub(crate) struct PlanWorld {
+    /// A person asked for a branch also where it does not pass.
+    pub(crate) anyway: bool,
     pub(crate) open: BTreeMap<OrderId, PlanOrder>,
     pub(crate) asked_to_end: BTreeSet<OrderId>,
     pub(crate) killed: BTreeSet<OrderId>,
@@ -142,6 +144,7 @@ impl PlanWorld {
             | PlanOrder::Measure { .. }
             | PlanOrder::Gates { .. }
             | PlanOrder::Hook { .. }
+            | PlanOrder::Notify { .. }
             | PlanOrder::Ask(_) => {}
             PlanOrder::RollBack { .. } => {
                 if !self.open.is_empty() {
@@ -201,8 +204,8 @@ impl PlanWorld {
         match self.runs.get_mut(&key) {
             Some(_) if !resume => return Err(format!("a run is paid twice: {key:?}")),
             Some(run) => {
-                // A run that ended is not continued, but one that a person stopped.
-                if run.ended.as_ref().is_some_and(|digest| digest.outcome == Outcome::Stopped) {
+                // A run that ended is not continued, but one that a person stopped, or whose share was used up.
+                if run.ended.as_ref().is_some_and(|digest| digest.outcome == Outcome::Stopped || digest.share_used_up) {
                     run.ended = None;
                 }
                 run.limit = *limit_micros;
@@ -218,7 +221,9 @@ impl PlanWorld {
     fn begin_apply(&mut self, tree: &str) -> Result<(), String> {
         if self.is_best() {
             let is_result = |run: &WorldRun| {
-                run.ended.as_ref().is_some_and(|digest| digest.passes() && digest.tree.as_deref() == Some(tree))
+                run.ended
+                    .as_ref()
+                    .is_some_and(|digest| (digest.passes() || self.anyway) && digest.tree.as_deref() == Some(tree))
             };
             return if self.runs.values().any(is_result) {
                 Ok(())
@@ -281,7 +286,7 @@ impl PlanWorld {
         }
         match &order {
             PlanOrder::Run { node, attempt, .. } => self.run_answer(node, *attempt, ending, seed),
-            PlanOrder::Drop { .. } | PlanOrder::Tell { .. } => PlanAnswer::Done,
+            PlanOrder::Drop { .. } | PlanOrder::Tell { .. } | PlanOrder::Notify { .. } => PlanAnswer::Done,
             PlanOrder::RollBack { to, undo } => PlanAnswer::RolledBack(PlanRolledBack {
                 to: to.clone(),
                 undo: undo.clone(),
@@ -375,7 +380,8 @@ impl PlanWorld {
         let mut all = marks(&run.tree);
         all.remove("marked");
         all.insert(&run.mark);
-        let digest = RunDigest { tree: Some(tree_of(&all)), ..digest(outcome, run.cost) };
+        let share_used_up = outcome == Outcome::Exhausted && run.limit.is_some() && seed.one_in(2);
+        let digest = RunDigest { tree: Some(tree_of(&all)), share_used_up, ..digest(outcome, run.cost) };
         run.ended = Some(digest.clone());
         PlanAnswer::RunEnded(Box::new(digest))
     }
@@ -443,5 +449,6 @@ pub(crate) fn digest(outcome: Outcome, cost_micros: u64) -> RunDigest {
         weaker: 0,
         strength: None,
         changed: Changes { files: 1, insertions: 3, deletions: 1 },
+        share_used_up: false,
     }
 }

@@ -1,9 +1,12 @@
 //! The one place that knows the API: a story is a text, and so is what the run made of it.
 use loop_core::agent::{Claim, Denials, FAILURES, Reset, ResetSource, Terminal};
 use loop_core::ids::{OrderId, RunId};
+use loop_core::machine::consult;
 use loop_core::policy::gate::{ExitContradiction, Verdict};
 use loop_core::policy::protect::{GateUse, GateUses, Opportunity, UseKind};
+use loop_core::policy::rank::{GateScore, Rank};
 use loop_core::policy::reserve::{Cap, Day, Reserved};
+use loop_core::policy::score::Checklist;
 use loop_core::run::*;
 use loop_core::settings::{Given, Layer, Origin, key, keys, resolve};
 use loop_core::time::At;
@@ -42,6 +45,8 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         pid_namespace: None,
         unattended: false,
         plan: None,
+        leash: None,
+        scores: Vec::new(),
     }
 }
 
@@ -167,6 +172,7 @@ impl Story {
                     answers,
                     injected: None,
                     pid_namespace: None,
+                    scores: Vec::new(),
                 };
             }
             "stop" => return Event::Requested { request: Request::Stop, by },
@@ -245,6 +251,7 @@ pub(crate) fn agent_heard(ended: Ended, stream: StreamReport) -> Answer {
         ended,
         duration_ms: 10,
         output: Output::default(),
+        first_text: None,
         last_text: "the agent's last words".to_owned(),
         left_running: 0,
         not_stored: None,
@@ -278,6 +285,7 @@ fn tests(words: &str) -> Answer {
             "fail" => seen.failed = number(),
             "skip" => seen.skipped = number(),
             "bad" => seen.newly_failing = NameList::of(value.split(',')),
+            "good" => seen.newly_passing = NameList::of(value.split(',')),
             "gone" => seen.gone = NameList::of(value.split(',')),
             "skipped" => seen.newly_skipped = NameList::of(value.split(',')),
             // Gone by their exact names, and also without what is in brackets; `other` are there with other brackets.
@@ -312,6 +320,39 @@ fn tests(words: &str) -> Answer {
     })
 }
 
+/// `branched best=branch-b pass=3 fail=3 done=no iterations=4 cents=20`: what came of the branches of a rung.
+fn branched(words: &str) -> Answer {
+    let mut report = BranchesReport { plan: Some(RunId::parse("p1").unwrap()), ..BranchesReport::default() };
+    let (mut best, mut done, mut pass, mut fail) = (None, false, 0, 0);
+    for (name, value) in words.split_whitespace().map(|word| word.split_once('=').unwrap()) {
+        let number = || value.parse::<u32>().unwrap();
+        match name {
+            "best" => best = Some(value.to_owned()),
+            "done" => done = value == "yes",
+            "pass" => pass = number(),
+            "fail" => fail = number(),
+            "iterations" => report.iterations = number(),
+            "cents" => {
+                report.spent.usage.cost_micros = Some(u64::from(number()) * 10_000);
+                report.spent.calls = report.iterations;
+            }
+            "trouble" => report.trouble = Some(value.to_owned()),
+            other => panic!("no such word of branches: {other}"),
+        }
+    }
+    let verdict = if done { Verdict::Pass } else { Verdict::Fail };
+    let score = GateScore { required: true, verdict, passed: pass, failed: fail };
+    report.best = best.map(|name| BestBranch {
+        name,
+        run: RunId::parse("r2").unwrap(),
+        passes: done,
+        rank: consult(|deciding| Rank::of(std::iter::once(score), deciding)),
+        score: None,
+        checkpoint: "branches-1".to_owned(),
+    });
+    Answer::Branches(Box::new(report))
+}
+
 /// `certified it_is_weaker;+gate_file:expected.txt`: what is weaker, and with `+` what the agent changed.
 fn certified(more: &str) -> Answer {
     let pieces = || more.split(';').filter(|piece| !piece.is_empty());
@@ -341,7 +382,7 @@ fn uses(words: &str) -> Answer {
     Answer::GateEnded(GateReport { used, ..report })
 }
 
-/// `3 tests=2 protected=1 ignored tree=abc`: what an iteration changed.
+/// `3 tests=2 protected=1 ignored tree=abc output=1500 lines=40 ticked=1/4`: what an iteration changed.
 fn changed(words: &str) -> Answer {
     let mut measured = Measurement { names: vec!["src/lib.rs".to_owned()], ..Measurement::default() };
     for word in words.split_whitespace() {
@@ -352,6 +393,16 @@ fn changed(words: &str) -> Answer {
             Some(("tests", count)) => measured.tests = count.parse().unwrap(),
             Some(("protected", count)) => measured.protected = count.parse().unwrap(),
             Some(("tree", tree)) => measured.tree = Some(tree.to_owned()),
+            Some(("output", difference)) => measured.output_difference = difference.parse().ok(),
+            Some(("lines", lines)) => {
+                let files = measured.changes.map_or(1, |changes| changes.files);
+                measured.changes = Some(Changes { files, insertions: lines.parse().unwrap(), deletions: 0 });
+            }
+            Some(("ticked", list)) => {
+                let (ticked, all) = list.split_once('/').unwrap();
+                let count = |text: &str| text.parse().unwrap();
+                measured.checklist = Some(Checklist { ticked: count(ticked), all: count(all) });
+            }
             Some(_) => panic!("no such word of a measurement: {word}"),
         }
     }
@@ -511,6 +562,7 @@ pub(crate) fn answer(word: &str, more: &str) -> Answer {
         "guarded" | "restored" | "tampered" => guarded(word, more),
         "certified" => certified(more),
         "tests" => tests(more),
+        "branched" => branched(more),
         "tests-clean" => tests_on_copy(more),
         "clean" | "clean-fail" | "hunks" | "hunks-stopped" | "unchanged" => judged(word, more),
         "on-copy" => each_on_copy(more),
@@ -556,6 +608,7 @@ fn heard(words: &str) -> Answer {
             "claim" => heard.claimed = Some(claim(value)),
             "unreadable" => heard.block_error = Some(value.to_owned()),
             "promise" => heard.promise = Some(value.to_owned()),
+            "progress" => heard.progress.push(value.to_owned()),
             "error" => heard.error = Some(value.replace('_', " ")),
             "words" => {
                 let (sha256, bytes) = value.split_once(':').unwrap_or((value, "100"));
@@ -604,6 +657,7 @@ fn claim(words: &str) -> Claim {
 
 fn tell(ms: u64, fact: &Fact, state: &RunState) -> String {
     match fact {
+        Fact::Decided(Decision::Recovery(decision)) => format!("{ms} {}\n", recovery_text(decision)),
         Fact::Happened(_) | Fact::Decided(_) => String::new(),
         Fact::Ordered { order, .. } => format!("{ms} {}\n", order_text(order, state)),
         Fact::OrderCancelled { id, cause } => {
@@ -613,6 +667,28 @@ fn tell(ms: u64, fact: &Fact, state: &RunState) -> String {
         Fact::Concluded { outcome, reason, .. } => {
             format!("{ms} END {} ({}): {}\n", outcome.name(), reason.code.name(), reason.text)
         }
+    }
+}
+
+/// `rung 1 fresh began (no_better after 2)`, `rung 1 fresh failed after 2`.
+fn recovery_text(decision: &RecoveryDecision) -> String {
+    match decision {
+        RecoveryDecision::Began(began) => {
+            let restore = began.restore.as_ref().map_or_else(String::new, |to| format!(" from {to}"));
+            let RungBegan { number, rung, cause, trigger, iterations, .. } = began.as_ref();
+            format!(
+                "rung {number} {} began, {iterations} at most{restore} ({} after {trigger})",
+                rung.name(),
+                word(cause)
+            )
+        }
+        RecoveryDecision::Ended(ended) => {
+            let why = ended.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+            let RungEnded { number, rung, outcome, iterations, .. } = ended;
+            format!("rung {number} {} {} after {iterations}{why}", rung.name(), outcome.name())
+        }
+        RecoveryDecision::Takes(taken) => format!("rung {} takes {}", taken.number, taken.why),
+        RecoveryDecision::UsedUp { trigger } => format!("ladder used up (stuck after {trigger})"),
     }
 }
 
@@ -637,6 +713,10 @@ fn order_text(order: &Order, state: &RunState) -> String {
             let same = choice.agent == text(keys::agent())
                 && choice.model.as_deref().unwrap_or_default() == text(keys::agent_model());
             let with = if same { String::new() } else { format!(" with {}{model}", choice.agent) };
+            let effort = choice.effort.as_ref().map_or_else(String::new, |effort| format!(" effort {effort}"));
+            let prompt = choice.prompt;
+            let form = if prompt == PromptVariant::Standard { String::new() } else { format!(" as {}", word(&prompt)) };
+            let with = format!("{with}{effort}{form}");
             format!("agent {iteration}.{attempt}{with}{session}{only}{reserved}{telling}")
         }
         Order::Hold { cause, ms } if *ms == PAUSE_MS_MAX => format!("hold {}", word(cause)),
@@ -652,6 +732,11 @@ fn order_text(order: &Order, state: &RunState) -> String {
             format!("gate {}{name}{again}", word(point))
         }
         Order::Guard { point } => format!("guard {}", word(point)),
+        Order::WriteText { purpose, choice, .. } => format!("text {} by {}", purpose.words(), choice.agent),
+        Order::Branches { rung, branches, .. } => {
+            let names: Vec<&str> = branches.iter().map(|branch| branch.name.as_str()).collect();
+            format!("branches {rung}: {}", names.join(" "))
+        }
         Order::Reserve { .. } => "reserve".to_owned(),
         Order::Judge { tree, .. } => format!("judge {}", word(tree)),
         Order::Certify { point } => format!("certify {}", word(point)),
@@ -661,4 +746,11 @@ fn order_text(order: &Order, state: &RunState) -> String {
 
 fn word(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap().replace('"', "")
+}
+
+/// An agent was asked for a text.
+pub(crate) fn text_written(well: bool) -> Answer {
+    let text = well.then(|| StoredText { head: "what happened so far".to_owned(), file: None });
+    let ended = if well { Ended::Exit(0) } else { Ended::Exit(1) };
+    Answer::TextEnded(Box::new(TextReport { ended, duration_ms: 1_000, text, stream: StreamReport::default() }))
 }

@@ -24,6 +24,7 @@ fn the_list_is_this_and_in_this_order() {
         claimed, where there is no gate
         stop asked
         pause asked
+        paused by a critical alert
         cap: iterations
         cap: time
         agent cannot work: login, billing or model
@@ -32,6 +33,7 @@ fn the_list_is_this_and_in_this_order() {
         agent cannot work: crashes
         agent cannot work: gate unverifiable
         agent says that it is blocked
+        recovery
         breaker
         wait
         next iteration"#]]
@@ -52,7 +54,7 @@ fn an_abort_outranks_gates_that_were_kept() {
 
 #[test]
 fn gates_that_are_kept_outrank_a_stop() {
-    // req: A-01 partly: without alert_pause
+    // req: A-01 partly: without alert_pause, which has stories of its own
     let line = last_line(&[], "0 opened\n1 saved\n2 stop\n3 pass\n3 certified");
     assert!(line.starts_with("3 END verified"), "{line}");
 }

@@ -225,6 +225,7 @@ fn a_process_of_another_start_of_the_machine_is_not_looked_for() {
         answers: false,
         injected: None,
         pid_namespace: None,
+        scores: Vec::new(),
     };
     let facts = format!("{:?}", step(&story.state, Input { at, event }));
     assert!(facts.contains("CleanUp { processes: [] }"), "{facts}");

@@ -273,7 +273,7 @@ fn every_word_of_a_choice_is_read_as_itself() {
         }
         count += 1;
     }
-    assert_eq!(count, 17);
+    assert_eq!(count, 23);
 }
 
 #[test]

@@ -78,6 +78,10 @@ fn settings(seed: &mut Seed) -> Vec<(&'static str, &'static str)> {
         ("strength", pick(seed, &["off", "report", "require"])),
         ("delay", pick(seed, &["none", "3s"])),
         ("timeout", "5m"),
+        ("recover", pick(seed, &["true", "false"])),
+        ("ladder", pick(seed, &["fresh:1, mutate:negative:2", "mutations:1, human", "vendor:1, fresh:2, human"])),
+        ("stuck_after", pick(seed, &["1", "2", "3"])),
+        ("recovery_budget", pick(seed, &["1", "3", "10"])),
     ]
 }
 
@@ -205,6 +209,7 @@ impl Simulation<'_> {
             answers: false,
             injected: None,
             pid_namespace: None,
+            scores: Vec::new(),
         })
     }
 
@@ -362,6 +367,7 @@ pub(crate) fn answered(event: &Event) -> Option<(OrderId, &Answer)> {
         | Event::OpenedForRequest { .. }
         | Event::Requested { .. }
         | Event::Noticed(_)
+        | Event::Around(_)
         | Event::DeadlinePassed => None,
     }
 }

@@ -44,7 +44,7 @@ struct Storm<'a> {
 
 /// What goes on after the facts of a step are written.
 enum Then {
-    Event(Event),
+    Event(Box<Event>),
     Crashed,
     Over,
 }
@@ -63,6 +63,9 @@ impl Storm<'_> {
             ("keep", if self.seed.one_in(2) { "best" } else { "last" }),
             ("judge", if self.seed.one_in(3) { "workspace" } else { "auto" }),
             ("strength", if self.seed.one_in(2) { "off" } else { "report" }),
+            ("recover", if self.seed.one_in(2) { "true" } else { "false" }),
+            ("ladder", if self.seed.one_in(2) { "fresh:1, mutate:negative:1" } else { "fresh:1, effort:1, human" }),
+            ("stuck_after", "1"),
         ]);
         let backend = if self.seed.one_in(3) { "none" } else { "git" }.to_owned();
         let guard = Some(GuardSpec { globs: vec!["check.sh".to_owned()], scripts: Vec::new() });
@@ -72,7 +75,7 @@ impl Storm<'_> {
         let mut reopenings = 0;
         for _ in 0..STEPS_MAX {
             event = match self.take(event)? {
-                Then::Event(event) => event,
+                Then::Event(event) => *event,
                 Then::Crashed => {
                     self.reread();
                     self.opening()
@@ -116,6 +119,7 @@ impl Storm<'_> {
             answers: false,
             injected: None,
             pid_namespace: None,
+            scores: Vec::new(),
         };
         let edited = self.seed.one_in(3);
         match &self.state.spec {
@@ -163,13 +167,14 @@ impl Storm<'_> {
             if Run::needs_evidence(fact) {
                 Run::check_evidence(&self.state, fact)?;
             }
+            rungs_follow(&self.state, fact)?;
             self.state.apply(fact);
         }
         self.edited &= !reopens;
         self.acknowledge(&facts);
         self.bounds()?;
         if first {
-            return Ok(Then::Event(Event::Opened));
+            return Ok(Then::Event(Box::new(Event::Opened)));
         }
         for fact in &facts {
             if let Fact::Concluded { outcome, .. } = fact {
@@ -226,13 +231,13 @@ impl Storm<'_> {
         }
         if self.seed.one_in(60) {
             let answer = self.world.fail(order);
-            return Ok(Some(Then::Event(Event::Answered { order: id, answer })));
+            return Ok(Some(Then::Event(Box::new(Event::Answered { order: id, answer }))));
         }
         let answer = self.world.complete(order, &mut self.seed, self.now.wall_ms);
         if self.crash_here(order, "after") {
             return Ok(Some(self.crash()));
         }
-        Ok(Some(Then::Event(Event::Answered { order: id, answer })))
+        Ok(Some(Then::Event(Box::new(Event::Answered { order: id, answer }))))
     }
 
     /// Nothing answers by itself: a person loses patience, a deadline comes, or a cancelled order ends.
@@ -242,7 +247,7 @@ impl Storm<'_> {
             if std::mem::take(&mut self.visited) {
                 let request =
                     Request::Rollback(Target { to: "initial".to_owned(), now: true, git: false, paths: Vec::new() });
-                return Ok(Then::Event(Event::Requested { request, by: "loop rollback".to_owned() }));
+                return Ok(Then::Event(Box::new(Event::Requested { request, by: "loop rollback".to_owned() })));
             }
             return if self.state.over.is_some() || self.state.is_for_one_request() {
                 Ok(Then::Over)
@@ -255,9 +260,9 @@ impl Storm<'_> {
             if self.crash_here(&open.order, "after") {
                 return Ok(self.crash());
             }
-            return Ok(Then::Event(Event::Answered { order: id, answer }));
+            return Ok(Then::Event(Box::new(Event::Answered { order: id, answer })));
         }
-        let asked = |request| Ok(Then::Event(Event::Requested { request, by: "somebody".to_owned() }));
+        let asked = |request| Ok(Then::Event(Box::new(Event::Requested { request, by: "somebody".to_owned() })));
         match self.seed.below(14) {
             0 => asked(Request::Stop),
             1 => asked(Request::Abort),
@@ -284,13 +289,13 @@ impl Storm<'_> {
             8 => asked(Request::Set(vec![Change::new("timeout", "3s".to_owned())])),
             9 => {
                 let process = ProcessId { pid: 42, start_ticks: 7 };
-                Ok(Then::Event(Event::Noticed(Notice::Started { order: id, process })))
+                Ok(Then::Event(Box::new(Event::Noticed(Notice::Started { order: id, process }))))
             }
             _ => {
                 let deadline = next_deadline(&self.state).ok_or("an open order without a deadline")?;
                 let ms = deadline.due_in_ms(self.now);
                 (self.now.boot_ms, self.now.wall_ms) = (self.now.boot_ms + ms, self.now.wall_ms + ms);
-                Ok(Then::Event(Event::DeadlinePassed))
+                Ok(Then::Event(Box::new(Event::DeadlinePassed)))
             }
         }
     }
@@ -309,6 +314,7 @@ impl Storm<'_> {
             | Event::Answered { .. }
             | Event::Requested { .. }
             | Event::Noticed(_)
+            | Event::Around(_)
             | Event::DeadlinePassed => {}
         }
     }
@@ -414,11 +420,33 @@ fn impossible(state: &RunState) -> Option<&'static str> {
             state.checkpoints.is_reverting() && state.requests.rollback.is_some(),
             "a person and the loop go back at once",
         ),
+        (
+            state.recovery.rung().is_some_and(|rung| rung.iterations > rung.began.iterations),
+            "a rung takes more iterations than it may",
+        ),
         (state.phase.is_fresh() && state.iteration > 0, "an agent worked before the initial checkpoint"),
         (state.progress.best().is_some_and(|best| best.iteration > state.iteration), "the best state is not there yet"),
     ]
     .into_iter()
     .find_map(|(holds, what)| holds.then_some(what))
+}
+
+/// A rung begins only where none is under way, and ends only once; after a crash, too.
+fn rungs_follow(state: &RunState, fact: &Fact) -> Result<(), String> {
+    let Fact::Decided(Decision::Recovery(decision)) = fact else { return Ok(()) };
+    let (done, open) = (state.recovery.climb().map_or(0, |climb| climb.done), state.recovery.rung());
+    let fine = match decision {
+        RecoveryDecision::Began(began) => open.is_none() && began.number == done + 1,
+        RecoveryDecision::Ended(ended) if ended.outcome == RungOutcome::Skipped => {
+            open.is_none() && ended.number == done + 1
+        }
+        RecoveryDecision::Ended(ended) => open.is_some_and(|rung| rung.began.number == ended.number),
+        RecoveryDecision::Takes(taken) => {
+            open.is_some_and(|rung| rung.began.number == taken.number && rung.taken().is_none())
+        }
+        RecoveryDecision::UsedUp { .. } => open.is_none(),
+    };
+    if fine { Ok(()) } else { Err(format!("a rung out of order: {decision:?} after {open:?}")) }
 }
 
 fn name(order: &Order) -> &'static str {
@@ -432,6 +460,8 @@ fn name(order: &Order) -> &'static str {
         Order::RunGate { .. } => "gate",
         Order::Hold { .. } => "hold",
         Order::Notify { .. } => "notify",
+        Order::WriteText { .. } => "text",
+        Order::Branches { .. } => "branches",
         Order::Reserve { .. } => "reserve",
         Order::Guard { .. } => "guard",
         Order::Judge { .. } => "judge",

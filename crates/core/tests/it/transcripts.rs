@@ -97,6 +97,16 @@ pub(crate) fn shown(case: &Case, reading: &Reading) -> String {
             format!("{} s after the recording was read, by {:?}", ahead / 1000, reset.source)
         }),
     );
+    let windows: Vec<String> = reading
+        .windows
+        .iter()
+        .map(|window| {
+            let used = window.used_permille.map_or("?".to_owned(), |used| used.to_string());
+            let resets = window.resets_ms.map_or("?".to_owned(), |at| at.to_string());
+            format!("{} {used} of 1000, resets {resets}, {:?}, {:?}", window.name, window.state, window.source)
+        })
+        .collect();
+    line("windows", Some(windows.join("; ")));
     line("error", reading.error.clone());
     line("budget hit", reading.budget_hit.then(|| "yes".to_owned()));
     line("session", reading.session.clone());

@@ -380,10 +380,10 @@ loops:
           11 |     prompt_file: x
              |     ^
           hint: write the text itself: prompt: | and the text in indented lines
-        flow.yaml:12:12: agent must be a word, not a list
+        flow.yaml:12:12: agent must be agents: claude, claude,codex:gpt-5.2, or auto, not a list
           12 |     agent: [a]
              |            ^
-          hint: write a word
+          hint: write agents: claude, claude,codex:gpt-5.2, or auto
     "#]]
     .assert_eq(&wrong);
 }

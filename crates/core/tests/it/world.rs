@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loop_core::agent::{Failure, Reset, ResetSource};
+use loop_core::ids::RunId;
 use loop_core::policy::gate::Verdict;
+use loop_core::policy::rank::Rank;
 use loop_core::policy::reserve::{Cap, Day, Reserved};
 use loop_core::run::*;
 
@@ -131,6 +133,8 @@ impl World {
             Order::Guard { .. } => check(quiet, "protected files are looked at while something edits")?,
             Order::Judge { .. } => check(quiet, "a copy is judged while something edits")?,
             Order::Certify { .. } => check(self.kept_on.is_some(), "a proof is wanted of what was not kept")?,
+            Order::WriteText { .. } => check(quiet, "a text is written while something edits")?,
+            Order::Branches { .. } => check(quiet, "branches begin while something edits")?,
             Order::Reserve { .. } | Order::Notify { .. } | Order::ManualCheckpoint { .. } => {}
         }
         Ok(())
@@ -154,10 +158,8 @@ impl World {
     /// The order is carried out; what comes back is its one answer.
     pub(crate) fn complete(&mut self, order: &Order, seed: &mut Seed, wall_ms: u64) -> Answer {
         match order {
-            Order::RunAgent { session: Some(_), .. } if seed.one_in(10) => {
-                self.agent_alive = None;
-                crate::play::agent_heard(Ended::Exit(1), StreamReport { session_lost: true, ..StreamReport::default() })
-            }
+            Order::Branches { rung, .. } => self.branches(*rung, seed),
+            Order::RunAgent { session: Some(_), .. } if seed.one_in(10) => self.session_lost(),
             Order::RunAgent { iteration, attempt, .. } if seed.one_in(5) => {
                 self.agent_alive = None;
                 self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: false });
@@ -216,6 +218,7 @@ impl World {
             Order::Hold { .. } => Answer::Held,
             Order::Notify { .. } => Answer::Notified { exit_code: None },
             Order::Guard { .. } => self.guard(),
+            Order::WriteText { .. } => crate::play::text_written(seed.one_in(2)),
             Order::Reserve { .. } => self.reserve(seed),
             Order::Judge { tree, .. } => self.judge(*tree, seed),
             Order::Certify { .. } => self.certify(),
@@ -268,9 +271,35 @@ impl World {
         })
     }
 
+    fn session_lost(&mut self) -> Answer {
+        self.agent_alive = None;
+        crate::play::agent_heard(Ended::Exit(1), StreamReport { session_lost: true, ..StreamReport::default() })
+    }
+
+    /// Branches end: now and then one of them passes, and its state is a checkpoint from then on.
+    fn branches(&mut self, rung: u32, seed: &mut Seed) -> Answer {
+        let checkpoint = format!("branches-{rung}");
+        let best = seed.one_in(2).then(|| {
+            self.saved.insert(checkpoint.clone(), self.tree.clone());
+            BestBranch {
+                name: "branch-a".to_owned(),
+                run: RunId::from_random([7; 7]),
+                passes: seed.one_in(2),
+                rank: Rank::default(),
+                score: None,
+                checkpoint,
+            }
+        });
+        Answer::Branches(Box::new(BranchesReport { best, iterations: 1, ..BranchesReport::default() }))
+    }
+
     /// The hands end a cancelled order; now and then they cannot.
     pub(crate) fn end(&mut self, order: &Order, seed: &mut Seed, wall_ms: u64) -> Answer {
         match order {
+            Order::Branches { .. } => {
+                let unfinished = seed.one_in(2);
+                Answer::Branches(Box::new(BranchesReport { unfinished, ..BranchesReport::default() }))
+            }
             Order::RunAgent { iteration, attempt, .. } => {
                 if seed.one_in(6) {
                     let left = (0..20).map(|pid| format!("pid {pid} (a name of thirty-two letters, no)")).collect();
@@ -299,6 +328,7 @@ impl World {
             | Order::Measure { .. }
             | Order::Rollback { .. }
             | Order::Reserve { .. }
+            | Order::WriteText { .. }
             | Order::Guard { .. }
             | Order::Judge { .. }
             | Order::Certify { .. } => Answer::Failed { what: "took too long".to_owned() },

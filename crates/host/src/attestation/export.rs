@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use loop_core::attestation::{Envelope, GateInput, LocalTexts, PortableTree, StatementRequest, canonical, statement};
-use loop_core::run::{Answer, Entry, Event, Fact, INITIAL, Order, Outcome, RunState};
+use loop_core::run::{Answer, Entry, Event, Fact, INITIAL, Order, Outcome, Run, RunState};
 use loop_core::test_output::TestStatus;
 use loop_core::view::Certificate;
 
@@ -12,7 +12,7 @@ use crate::checkpoint::user_git::clean::CleanGit;
 use crate::checkpoint::user_git::{Checkout, NoteError};
 use crate::checkpoint::{CheckpointContext, Leaf, ObjectFormat, Recorded, git_tree};
 use crate::gate::stored_tests;
-use crate::journal;
+use crate::journal::{self, Reading};
 use crate::paths::{Home, path_of, text_of, user_home};
 use crate::refusal::LaunchRefusal;
 use crate::run_folder::RunFolder;
@@ -54,12 +54,16 @@ pub fn export(home: &Home, run: &RunFolder) -> Result<Exported, LaunchRefusal> {
             .because("an agent must not hand over a proof of its own work")
             .hint("make it in a terminal of your own"));
     }
-    let reading = journal::read(&run.path)?;
+    let mut reading = journal::read(&run.path)?;
+    let could_not_work = keep_proved_end(&mut reading);
     let state = reading.fold();
     let certificate = provable(run, &state)?;
     let Some(spec) = &state.spec else { return Err(nothing(run, "it never began")) };
     let context = run.checkpoints(spec);
     let mut remarks = Vec::new();
+    if could_not_work {
+        remarks.push("the loop was resumed since and could not work: this is the proof of its end before".to_owned());
+    }
     let checkout = Checkout::of(&context.workspace).ok().flatten();
     let format = checkout.as_ref().map_or(ObjectFormat::Sha1, |checkout| checkout.format);
     let (tree, leaves) = tree(run, &certificate, &context, format, &mut remarks)?;
@@ -90,6 +94,20 @@ pub fn export(home: &Home, run: &RunFolder) -> Result<Exported, LaunchRefusal> {
     };
     let envelope = Envelope { payload: payload.into_bytes(), signatures: Vec::new() };
     Ok(Exported { envelope, tree, certificate, turned, withheld, remarks, state })
+}
+
+/// Where a loop was verified, and its resume could not work: only its facts up to that end. What it had proved stays proved.
+/// Whether facts were left out.
+pub fn keep_proved_end(reading: &mut Reading<Run>) -> bool {
+    let state = reading.fold();
+    let unable = state.over.as_ref().is_some_and(|over| over.outcome == Outcome::Unable);
+    if !unable || state.checkpoints.verified_before().is_none() {
+        return false;
+    }
+    let is_proved = |entry: &Entry| matches!(&entry.fact, Fact::Concluded { outcome: Outcome::Verified, .. });
+    let Some(at) = reading.entries.iter().rposition(is_proved) else { return false };
+    reading.entries.truncate(at + 1);
+    true
 }
 
 /// The certificate of an end that can be handed over.

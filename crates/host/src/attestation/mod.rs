@@ -17,5 +17,5 @@ mod rerun;
 mod ssh;
 
 pub use check::{CheckError, CheckRequest, check_proof, find_note, read_proof};
-pub use export::{Exported, export, hint_to_verified};
+pub use export::{Exported, export, hint_to_verified, keep_proved_end};
 pub use ssh::{SignError, SigningKey, sign};

@@ -65,18 +65,36 @@ impl Store {
         let mut root = vec![entry_of(FOLDER, FILES, files), entry_of(FILE, MANIFEST, manifest)];
         root.extend(parent.into_iter().filter(|entry| entry.name == SCOPE || entry.name == IGNORED));
         let root = writer.add(ObjectKind::Tree, &tree(root), &known)?;
-        let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
-        let words = words_of(made.name, wall_nanos());
-        let id = writer.add(ObjectKind::Commit, &commit(root, Some(made.parent), seconds, &words), &known)?;
+        let id = writer.add(ObjectKind::Commit, &commit_now(root, Some(made.parent), made.name), &known)?;
+        self.add_named(writer, made.name, id)?;
+        Ok(id)
+    }
+
+    /// Gives the tree of a checkpoint a second name, also of another run: a checkpoint of its own, synced like any other.
+    ///
+    /// # Errors
+    /// When it is not in the store, or cannot be written.
+    pub(crate) fn name_again(&mut self, id: &Id, name: &str) -> io::Result<Id> {
+        let _lock = self.lock(false)?;
+        self.refresh()?;
+        let root = self.commit(id)?.tree;
+        let mut writer = PackWriter::begin(&self.pack_folder())?;
+        let id = writer.add(ObjectKind::Commit, &commit_now(root, None, name), &|id: &Id| self.has(id))?;
+        self.add_named(writer, name, id)?;
+        Ok(id)
+    }
+
+    /// Adds what was written, and gives its commit the name.
+    fn add_named(&mut self, writer: PackWriter, name: &str, id: Id) -> io::Result<()> {
         let sealed = writer.seal()?;
         crate::fs::sync_folder(&self.pack_folder())?;
-        self.point(made.name, id)?;
+        self.point(name, id)?;
         if let Some(sealed) = sealed {
             sealed.write_index()?;
             self.packs.extend(Pack::with_index(&sealed.pack, sealed.index));
             self.sort();
         }
-        Ok(id)
+        Ok(())
     }
 
     /// The hash of a checkpoint's tree: the same text means the same files with the same permissions.
@@ -84,6 +102,12 @@ impl Store {
         let parts = self.parts(id)?;
         Ok(hash_of(parts.files, parts.manifest))
     }
+}
+
+/// The commit of a checkpoint that is made now.
+fn commit_now(root: Id, parent: Option<Id>, name: &str) -> Vec<u8> {
+    let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    commit(root, parent, seconds, &words_of(name, wall_nanos()))
 }
 
 fn entry_of(mode: u32, name: &[u8], id: Id) -> TreeEntry {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loop_core::run::{CheckpointReport, INITIAL, Measurement, RollbackReport, RolledBackFiles};
+use loop_core::run::{CheckpointReport, INITIAL, Measurement, OTHERS_NAMES_MAX, RollbackReport, RolledBackFiles};
 use loop_core::text;
 
 use super::btrfs::snapshot_store::{RecordedContents, SnapshotStore};
@@ -277,8 +277,10 @@ impl RunCheckpoints {
             (Made::Same(_), Some((last, id))) if newest != Some(&last) => (last, id, Vec::new()),
             (Made::Same(tree), _) => return Ok(CheckpointReport { tree: Some(tree), ..CheckpointReport::default() }),
         };
-        let changes = Some(self.difference(before, NamedCheckpoint { name: &name, id })?.totals());
-        Ok(CheckpointReport { unstable, changes, ..self.saved(&name, id)? })
+        let difference = self.difference(before, NamedCheckpoint { name: &name, id })?;
+        let (changes, mut names) = (Some(difference.totals()), difference.names());
+        names.truncate(OTHERS_NAMES_MAX);
+        Ok(CheckpointReport { unstable, changes, names, ..self.saved(&name, id)? })
     }
 
     /// A new checkpoint whatever there was before.

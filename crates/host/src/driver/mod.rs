@@ -53,6 +53,8 @@ pub trait Executes<M: Machine> {
     fn cancel(&mut self, id: OrderId);
     /// Kills an order that was cancelled and has not ended; its answer still comes.
     fn kill(&mut self, id: OrderId);
+    /// A fact was recorded that orders nothing, and that running work may have to know.
+    fn on_fact(&mut self, _fact: &M::Fact) {}
     /// Freezes all running work (true), or lets it continue (false).
     fn freeze(&mut self, frozen: bool);
     /// Works on everything that is under way, and returns what came of it.
@@ -71,6 +73,12 @@ pub trait Executes<M: Machine> {
 pub trait Sources<M: Machine> {
     /// Events that have come.
     fn poll(&mut self, state: &M::State) -> Vec<M::Event>;
+    /// What was there already when the machine was opened. It is asked again until nothing comes.
+    fn found(&mut self, _: &M::State) -> Vec<M::Event> {
+        Vec::new()
+    }
+    /// The machine is not driven any further.
+    fn close(&mut self, _: &M::State) {}
     /// Calls of other processes that have come.
     fn calls(&mut self) -> Vec<Asked>;
     /// What a call asks for, checked against the state; or why it is refused.
@@ -139,7 +147,30 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
         opening: impl IntoIterator<Item = M::Event>,
         reporter: &mut dyn Reporter<M>,
     ) -> Result<(), JournalError> {
-        let mut events: VecDeque<M::Event> = opening.into_iter().collect();
+        let ended = self.run_to_rest(opening, reporter);
+        self.sources.close(&self.state);
+        ended
+    }
+
+    fn run_to_rest(
+        &mut self,
+        opening: impl IntoIterator<Item = M::Event>,
+        reporter: &mut dyn Reporter<M>,
+    ) -> Result<(), JournalError> {
+        let mut events: VecDeque<M::Event> = VecDeque::new();
+        for event in opening {
+            events.extend(self.take(event, reporter)?);
+        }
+        // It comes before the answers to the first orders, so that it counts for what is ordered after them.
+        loop {
+            let found = self.sources.found(&self.state);
+            if found.is_empty() {
+                break;
+            }
+            for event in found {
+                events.extend(self.take(event, reporter)?);
+            }
+        }
         loop {
             while let Some(event) = events.pop_front() {
                 events.extend(self.take(event, reporter)?);
@@ -220,6 +251,7 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
             M::apply(&mut self.state, &entry.fact);
             reporter.on_entry(entry, &self.state);
             events.extend(self.sources.on_entry(entry, &self.state));
+            self.executor.on_fact(&entry.fact);
         }
         for act in facts.iter().filter_map(M::act) {
             match act {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use loop_core::control::Call;
 use loop_core::ids::OrderId;
-use loop_core::run::{Entry, Event, Notice, Order, Request, Run, RunState};
+use loop_core::run::{Entry, Event, Fact, Notice, Order, Request, Run, RunState};
 use loop_core::view::LiveDigest;
 
 use thiserror::Error;
@@ -21,6 +21,7 @@ use crate::requests::{self, Texts};
 use crate::run_folder::HeldRun;
 use crate::signals::{CaughtSignal, Signals};
 use crate::stop_file::StopFile;
+use crate::surroundings::Around;
 use crate::terminal;
 use crate::workspace::WorkspaceIdentity;
 
@@ -53,8 +54,11 @@ pub fn drive(
     let control = Control::listen(&folder.socket(), folder.id.as_str());
     let warning = control.as_ref().err().map(|error| format!("this loop takes no requests: {error}"));
     let setting = state.settings.shown().values.output.stop_file.as_deref();
+    let mut around = Around::new(&state, workspace, &folder);
+    let found = around.opening(&state);
     let sources = RunSources {
-        publishers: publish::of(&state, workspace, &past),
+        around,
+        publishers: publish::of(&state, &folder, workspace, &past),
         control: control.ok(),
         stop_file: setting.map(|path| StopFile::new(workspace, path)),
         texts: Texts::new(&folder),
@@ -63,7 +67,7 @@ pub fn drive(
     drop(past);
     let mut driver = Driver::<Run, _, _>::new(journal, state, Executor::new(folder, identity), sources);
     let warning = warning.map(|text| Event::Noticed(Notice::Message { text }));
-    match driver.run(opening.into_iter().chain(warning), reporter) {
+    match driver.run(opening.into_iter().chain(warning).chain(found), reporter) {
         Ok(()) => Ok(driver.into_state()),
         Err(error) => Err(DriveError { error, state: Box::new(driver.into_state()) }),
     }
@@ -74,6 +78,8 @@ struct RunSources {
     publishers: Vec<Box<dyn Publisher>>,
     control: Option<Control>,
     stop_file: Option<StopFile>,
+    /// Inbox, variables of the harness, files that others change.
+    around: Around,
     texts: Texts,
     signals: Signals,
 }
@@ -103,7 +109,16 @@ impl Sources<Run> for RunSources {
         let mut events: Vec<Event> = self.signals.take().into_iter().map(request_of_signal).collect();
         events.extend(self.stop_file.as_mut().and_then(|file| file.look(Instant::now())));
         events.extend(Self::key(state));
+        events.extend(self.around.look(Instant::now(), state, &mut self.texts));
         events
+    }
+
+    fn found(&mut self, state: &RunState) -> Vec<Event> {
+        self.around.found(state, &mut self.texts)
+    }
+
+    fn close(&mut self, state: &RunState) {
+        self.around.close(state);
     }
 
     fn calls(&mut self) -> Vec<Asked> {
@@ -125,17 +140,19 @@ impl Sources<Run> for RunSources {
 
     fn on_entry(&mut self, entry: &Entry, state: &RunState) -> Vec<Event> {
         let warnings = self.publishers.iter_mut().filter_map(|publisher| publisher.on_entry(entry, state));
-        warnings.map(|text| Event::Noticed(Notice::Message { text })).collect()
+        let warnings = warnings.map(|text| Event::Noticed(Notice::Message { text }));
+        warnings.chain(self.around.on_entry(entry, state)).collect()
     }
 
     fn fds(&self, state: &RunState) -> Vec<BorrowedFd<'_>> {
         let control = self.control.iter().flat_map(Control::wants);
         let keys = Self::takes_keys(state).then(rustix::stdio::stdin);
-        self.signals.wants().chain(control).chain(keys).collect()
+        self.signals.wants().chain(control).chain(keys).chain(self.around.fds()).collect()
     }
 
     fn wakes_in(&self, now: Instant) -> Option<Duration> {
-        self.stop_file.as_ref().map(|file| file.wakes_in(now))
+        let stop = self.stop_file.as_ref().map(|file| file.wakes_in(now));
+        stop.into_iter().chain(self.around.wakes_in(now)).min()
     }
 }
 
@@ -150,6 +167,10 @@ impl Executes<Run> for Executor {
 
     fn kill(&mut self, id: OrderId) {
         self.kill(id);
+    }
+
+    fn on_fact(&mut self, fact: &Fact) {
+        self.on_fact(fact);
     }
 
     fn freeze(&mut self, still: bool) {

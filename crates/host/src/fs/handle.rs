@@ -1,11 +1,12 @@
 //! Folders and files by handle: through no link and never outside, so that replacing a name by a link leads
 //! nowhere.
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2};
+use rustix::io::Errno;
 
 /// How folders are opened.
 pub(crate) const FOLDER_FLAGS: OFlags =
@@ -99,4 +100,25 @@ pub(crate) fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
 /// A folder's path and a name in it.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     path.iter().rposition(|byte| *byte == b'/').map_or((&[], path), |slash| (&path[..slash], &path[slash + 1..]))
+}
+
+/// The folder of the autonomous specification in a workspace.
+pub(crate) const HARNESS: &str = ".harness";
+
+/// Makes a folder in another one if it is not there. `.harness` has only files of this machine: one that is made here
+/// gets a `.gitignore`, so that the user's git does not show it.
+pub(crate) fn make_folder(parent: impl AsFd, name: &[u8]) -> io::Result<()> {
+    match mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+        Ok(()) if name == HARNESS.as_bytes() => {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let folder = openat(&parent, name, FOLDER_FLAGS, Mode::empty())?;
+            // Without it git only shows a folder more.
+            if let Ok(file) = openat(&folder, ".gitignore", flags, Mode::from_raw_mode(0o644)) {
+                File::from(file).write_all(b"*\n").ok();
+            }
+            Ok(())
+        }
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, FileType, statat};
 
 use super::outside::OutsideBefore;
 use super::rest;
-use crate::checkpoint::{DirRules, Rules, rules_of};
+use crate::checkpoint::{CheckpointContext, DirRules, Rules, rules_of};
 use crate::fs::handle::{folder_beneath, joined, open_file, open_folder, split};
 use crate::fs::walk::names_in;
 use crate::paths::user_home;
@@ -33,13 +33,19 @@ const NOT_WRITTEN: &str = "not-written";
 pub(crate) struct BaselineWatch {
     command: String,
     task: String,
-    path: PathBuf,
     /// The folder of the run.
     run: PathBuf,
-    /// None where the workspace cannot be opened: the gate says so too.
-    watched: Option<Watched>,
+    opens: GateOpens,
     /// What lies outside of the workspace.
     outside: OutsideBefore,
+}
+
+/// The files that are opened in a workspace while a gate runs.
+#[derive(Debug)]
+pub(crate) struct GateOpens {
+    path: PathBuf,
+    /// None where the workspace cannot be opened: the gate says so too.
+    watched: Option<Watched>,
 }
 
 #[derive(Debug)]
@@ -49,20 +55,49 @@ struct Watched {
     opens: OpenWatch,
 }
 
-impl BaselineWatch {
-    /// `gates` are all gates of the run: one may write what another reads.
-    pub(crate) fn begin(run: &RunFolder, spec: &RunSpec, gate: &GateSpec, gates: &[GateSpec]) -> Self {
-        let context = run.checkpoints(spec);
-        let rules = rules_of(&context);
+impl GateOpens {
+    pub(crate) fn begin(context: &CheckpointContext) -> Self {
+        let rules = rules_of(context);
         let watched = open_folder(&context.workspace).ok().map(|workspace| {
             let opens = OpenWatch::begin(&workspace, &rules);
             Watched { workspace, rules, opens }
         });
+        Self { path: context.workspace.clone(), watched }
+    }
+
+    pub(crate) fn drain(&mut self) {
+        self.watched.iter_mut().for_each(|watched| watched.opens.drain());
+    }
+
+    /// What a gate with this command uses, without records, and the texts that it runs.
+    pub(crate) fn finish(self, command: &str, task: &str) -> (GateUses, Vec<GateText>) {
+        let Some(watched) = self.watched else {
+            return (GateUses { gap: Some(WatchGap::NoWatch), ..GateUses::default() }, Vec::new());
+        };
+        let OpenedFiles { opened, made, gap } = watched.opens.finish();
+        let opened: BTreeSet<String> = opened.iter().filter_map(|path| source_of(path)).collect();
+        let opened = Some(opened).filter(|_| gap != Some(WatchGap::NoWatch));
+        let seen = Seen { workspace: watched.workspace, rules: watched.rules, opened, made, home: home_text() };
+        let here = self.path.to_string_lossy();
+        let texts = texts_of(command, &here, &seen);
+        let mut uses = uses_of(command, &here, task, &seen);
+        uses.files.iter_mut().for_each(|used| used.path = escape_path(&bytes_of(&used.path)));
+        uses.rest.iter_mut().for_each(|path| *path = escape_path(&bytes_of(path)));
+        uses.gap = gap;
+        (uses, texts)
+    }
+}
+
+impl BaselineWatch {
+    /// `gates` are all gates of the run: one may write what another reads.
+    pub(crate) fn begin(run: &RunFolder, spec: &RunSpec, gate: &GateSpec, gates: &[GateSpec]) -> Self {
+        let context = run.checkpoints(spec);
+        let opens = GateOpens::begin(&context);
         let task = read_text(run, &spec.goal).unwrap_or_else(|_| spec.goal.head.clone());
         let commands: Vec<String> = gates.iter().map(|gate| gate.command.clone()).collect();
         let texts = texts_before(&context.workspace, &rules_of(&context), &commands);
         let outside = OutsideBefore::look(&run.path, &context.workspace, &commands, &texts);
-        Self { command: gate.command.clone(), task, path: context.workspace, run: run.path.clone(), watched, outside }
+        Self { command: gate.command.clone(), task, run: run.path.clone(), opens, outside }
     }
 
     pub(crate) fn wakes_in(&self) -> Duration {
@@ -70,27 +105,18 @@ impl BaselineWatch {
     }
 
     pub(crate) fn drain(&mut self) {
-        self.watched.iter_mut().for_each(|watched| watched.opens.drain());
+        self.opens.drain();
     }
 
     /// What the gate uses.
     pub(crate) fn finish(self) -> GateUses {
-        let Some(watched) = self.watched else {
-            return GateUses { gap: Some(WatchGap::NoWatch), ..GateUses::default() };
-        };
-        let OpenedFiles { opened, made, gap } = watched.opens.finish();
-        let opened: BTreeSet<String> = opened.iter().filter_map(|path| source_of(path)).collect();
-        let opened = Some(opened).filter(|_| gap != Some(WatchGap::NoWatch));
-        let seen = Seen { workspace: watched.workspace, rules: watched.rules, opened, made, home: home_text() };
-        let here = self.path.to_string_lossy();
-        let outside = self.outside.finish(&self.path, &texts_of(&self.command, &here, &seen));
-        let outside = Some(outside.unwrap_or_else(|_| NOT_WRITTEN.to_owned()));
-        let mut uses = uses_of(&self.command, &here, &self.task, &seen);
-        uses.files.iter_mut().for_each(|used| used.path = escape_path(&bytes_of(&used.path)));
-        uses.rest.iter_mut().for_each(|path| *path = escape_path(&bytes_of(path)));
-        uses.rest_record = rest::write(&self.run, &uses.rest).unwrap_or_else(|_| Some(NOT_WRITTEN.to_owned()));
-        uses.gap = gap;
-        uses.outside = outside;
+        let (path, is_watched) = (self.opens.path.clone(), self.opens.watched.is_some());
+        let (mut uses, texts) = self.opens.finish(&self.command, &self.task);
+        if is_watched {
+            let outside = self.outside.finish(&path, &texts);
+            uses.outside = Some(outside.unwrap_or_else(|_| NOT_WRITTEN.to_owned()));
+            uses.rest_record = rest::write(&self.run, &uses.rest).unwrap_or_else(|_| Some(NOT_WRITTEN.to_owned()));
+        }
         uses
     }
 }

@@ -28,6 +28,7 @@ pub(crate) mod tools;
 
 pub(crate) use environment::OF_A_REPOSITORY;
 pub use rehearsal::{Rehearsal, rehearse};
+pub(crate) use rehearsal::{RehearsedTask, rehearse_watched};
 pub(crate) use results::{TestHistory, store_tests, stored_tests};
 pub use run::{GateContext, GateFailure, GateTry, missing_command, syntax_error};
 pub use runner::{GateMemory, GateProgress, GateRunner};

@@ -10,6 +10,7 @@ use loop_core::settings::GateSpec;
 use loop_core::view::GateRun;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::baseline_watch::GateOpens;
 use super::programs::ProgramWatch;
 use super::results::TestHistory;
 use super::run::{GateContext, GateFailure, GateReader, GateTry};
@@ -68,6 +69,8 @@ pub struct GateRunner<'a> {
     /// Whether a signal ended the last try.
     was_stopped: bool,
     programs: Option<&'a ProgramWatch>,
+    /// The files that the gate opens, where they are looked at.
+    opens: Option<GateOpens>,
 }
 
 impl<'a> GateRunner<'a> {
@@ -81,13 +84,24 @@ impl<'a> GateRunner<'a> {
         containment: Containment,
         signals: &'a mut Signals,
     ) -> Self {
-        Self { context, timeout_ms, outputs, containment, signals, tries: 0, was_stopped: false, programs: None }
+        let (tries, was_stopped, programs, opens) = (0, false, None, None);
+        Self { context, timeout_ms, outputs, containment, signals, tries, was_stopped, programs, opens }
     }
 
     /// Looks at the programs of the gates before every start.
     pub(crate) fn with_programs(mut self, programs: &'a ProgramWatch) -> Self {
         self.programs = Some(programs);
         self
+    }
+
+    /// Looks at the files that the next gate opens.
+    pub(crate) fn watch(&mut self, opens: GateOpens) {
+        self.opens = Some(opens);
+    }
+
+    /// The files that the gate opened since they are looked at.
+    pub(crate) fn take_opens(&mut self) -> Option<GateOpens> {
+        self.opens.take()
     }
 
     /// The folder with the output of the last try.
@@ -181,6 +195,7 @@ impl<'a> GateRunner<'a> {
         let began = Instant::now();
         loop {
             self.containment.check_shim();
+            self.opens.iter_mut().for_each(GateOpens::drain);
             if let Some(end) = task.go_on(&mut self.containment, read) {
                 return end;
             }

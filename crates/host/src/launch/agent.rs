@@ -2,7 +2,7 @@
 use loop_core::agent::{ADAPTERS, Agent, Permissions, shell_words};
 use loop_core::policy::budget::{money_exact, money_text};
 use loop_core::run::{RunSettings, RunState};
-use loop_core::settings::{Settings, Values};
+use loop_core::settings::{Key, Settings, Values, keys};
 
 use super::caller::{LaunchCaller, LaunchNote, LaunchQuestion, PersonAnswer};
 use crate::refusal::LaunchRefusal;
@@ -34,9 +34,33 @@ pub(super) fn with_arguments(line: &str, more: &[String]) -> String {
     line.into_iter().chain(more).collect::<Vec<_>>().join(" ")
 }
 
-/// What a person should know about the agent before it works.
+/// What a person should know about the agent and its settings before it works.
 pub(super) fn notes(settings: &Settings, agent: &Agent) -> Vec<LaunchNote> {
-    known_program(agent).into_iter().chain(cost_is_not_known(settings, agent)).collect()
+    let notes = [known_program(agent), cost_is_not_known(settings, agent), recovery_is_off(settings)];
+    notes.into_iter().flatten().collect()
+}
+
+/// Flags of recovery that have no effect because it is off.
+fn recovery_is_off(settings: &Settings) -> Option<LaunchNote> {
+    let typed = |key: &&Key| settings.resolved.is_typed(key);
+    if settings.values.recovery.recover || typed(&keys::recover()) {
+        return None;
+    }
+    let all = [
+        keys::ladder(),
+        keys::stuck_after(),
+        keys::recovery_budget(),
+        keys::prompt_mutations(),
+        keys::branch_exploration(),
+        keys::branch_count(),
+        keys::branch_budget(),
+    ];
+    let flags: Vec<String> = all.into_iter().filter(typed).map(|key| format!("--{}", key.flag.long)).collect();
+    let verb = if flags.len() == 1 { "has" } else { "have" };
+    (!flags.is_empty()).then(|| {
+        let flags = flags.join(", ");
+        LaunchNote::important(format!("warning: {flags} {verb} no effect: recovery is off\n  better: add --recover"))
+    })
 }
 
 /// A known agent that is run as a plain command works with none of what is known about it.

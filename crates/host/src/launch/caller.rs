@@ -79,6 +79,10 @@ pub trait LaunchCaller {
     fn command(&mut self, _question: &str) -> Option<String> {
         None
     }
+    /// The start as it was typed, without the name of an agent: a hint adds one at its end. None where it is not known.
+    fn typed_start(&self) -> Option<String> {
+        None
+    }
     /// Whether a person sees what the run prints, and can act on it.
     fn is_attended(&self) -> bool {
         false

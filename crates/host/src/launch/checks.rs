@@ -1,13 +1,16 @@
 //! Checks of the machine and of the workspace before a run is made or resumed.
 use std::path::Path;
 
-use loop_core::settings::{CheckpointBackend, ContainmentMode, OutputSettings, Settings, keys};
+use loop_core::settings::{AlertSettings, CheckpointBackend, ContainmentMode, OutputSettings, Settings, keys};
+use loop_core::text;
 
 use super::settings::Setup;
+use super::start::Prepared;
 use crate::changes::check_containment_word;
 use crate::checkpoint::{BackendChoice, check_state_folder, choose, cut_off};
 use crate::paths::{Home, path_of, text_of};
 use crate::process::check_proc;
+use crate::publish;
 use crate::refusal::LaunchRefusal;
 use crate::run_folder::store_name;
 use crate::stop_file::StopFile;
@@ -86,6 +89,28 @@ pub(super) fn check_stop_file(settings: &OutputSettings, workspace: &Path, clear
         .hint("remove it, or say --clear-stop"))
 }
 
+/// The same for a plan, whose workspace this is. It has no flag that clears it at a resume.
+///
+/// # Errors
+/// When it is there.
+pub(crate) fn check_no_stop_file(setting: Option<&str>, workspace: &Path) -> Result<(), LaunchRefusal> {
+    let there = setting.map(|setting| StopFile::new(workspace, setting)).filter(StopFile::is_there);
+    there.map_or(Ok(()), |file| {
+        Err(LaunchRefusal::wrong(format!("the stop file {} is there", text_of(file.path())))
+            .because("it would stop the plan at once; perhaps it is left from an earlier one")
+            .hint("remove it"))
+    })
+}
+
+/// Removes the stop file, where the start of a plan asks for that. Its workspace is claimed.
+///
+/// # Errors
+/// When it cannot be removed.
+pub(crate) fn clear_stop(prepared: &Prepared) -> Result<(), LaunchRefusal> {
+    let output = &prepared.settings.values.output;
+    if output.clear_stop { clear_stop_file(output, &prepared.workspace) } else { Ok(()) }
+}
+
 /// Removes a stop file. Only who has claimed the workspace may: it may be meant for the run that had it before.
 pub(super) fn clear_stop_file(settings: &OutputSettings, workspace: &Path) -> Result<(), LaunchRefusal> {
     let Some(file) = stop_file(settings, workspace) else { return Ok(()) };
@@ -93,6 +118,16 @@ pub(super) fn clear_stop_file(settings: &OutputSettings, workspace: &Path) -> Re
         LaunchRefusal::wrong(format!("the stop file {} cannot be removed", text_of(file.path())))
             .because(error.to_string())
             .hint("remove it by hand")
+    })
+}
+
+/// The log of alerts must not be a change of the loop, nor go through a link.
+pub(super) fn check_alerts_log(settings: &AlertSettings, workspace: &Path) -> Result<(), LaunchRefusal> {
+    let Some(path) = &settings.alerts_log else { return Ok(()) };
+    publish::check_log_path(workspace, path).map_err(|error| {
+        LaunchRefusal::wrong(format!("alerts cannot be written to {}", text::one_line(path, 200)))
+            .because(error.to_string())
+            .hint("for example --alerts-log .harness/alerts.log, or a path outside of the workspace")
     })
 }
 

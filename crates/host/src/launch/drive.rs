@@ -18,7 +18,7 @@ use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{HeldRun, RunFolder};
 use crate::signals::Signals;
 use crate::workspace::WorkspaceIdentity;
-use crate::{clock, index};
+use crate::{clock, index, ledger};
 
 /// A run that is held, with its workspace claimed: it can be driven.
 #[derive(Debug)]
@@ -129,6 +129,7 @@ pub fn drive(home: &Home, run: ReadyRun, reporter: &mut dyn Reporter) -> Result<
     match driven {
         Ok(state) => {
             index::note(home, &folder, &state);
+            ledger::note_ended(home, &folder, &state, clock::now().wall_ms);
             Ok(DrivenRun { folder, state, notes })
         }
         Err(DriveError { error, state }) => {

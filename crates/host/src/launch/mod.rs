@@ -17,6 +17,8 @@
 //! | `settings.rs`, `approval.rs` | layers to settings; approval of a project's file |
 //! | `template.rs` | the template of a start: its layer, and the task that it makes |
 //! | `task.rs`, `agent.rs`, `gates.rs`, `container.rs`, `checks.rs`, `worker.rs` | one check each |
+//! | `rehearse.rs` | a dry run: the gates once each |
+//! | `leash.rs` | which runs get a long leash |
 //! | `leftovers.rs`, `disk_limits.rs`, `result_file.rs` | what killed runs left; limits on disk; the result file |
 mod accept;
 mod agent;
@@ -27,9 +29,11 @@ mod container;
 mod disk_limits;
 mod drive;
 mod gates;
+mod leash;
 mod leftovers;
 mod offline;
 pub(crate) mod person;
+mod rehearse;
 mod result_file;
 mod resume;
 mod settings;
@@ -41,12 +45,14 @@ mod worker;
 pub use self::accept::accept;
 pub use self::approval::{GivenApproval, approve_written, approved_project, check_person};
 pub use self::caller::{LaunchAnswers, LaunchCaller, LaunchNote, LaunchQuestion, NoteLevel, PersonAnswer};
+pub(crate) use self::checks::{check_no_stop_file, clear_stop};
 pub use self::container::{LaunchContainer, end_container};
 pub use self::disk_limits::records_max;
 pub use self::drive::{DriveRefusal, DrivenRun, ReadyRun, drive};
 pub use self::gates::GateWarning;
 pub use self::leftovers::{end_orphans, end_registered};
-pub use self::offline::{RequestOutcome, carry_out_request, inject, set};
+pub use self::offline::{RequestOutcome, carry_out_request, inject, note, set};
+pub use self::rehearse::{RehearsedStart, rehearse_start};
 pub use self::resume::{PreparedResume, ResumableRun, ResumeRequest, prepare_resume, reopen};
 pub use self::settings::{own_settings, resolve};
 pub use self::start::{LaunchRequest, PlanLaunch, Prepared, check_not_claimed, create, prepare};

@@ -1,7 +1,9 @@
 //! A request to a run that has no driver: the run is opened for this one request and does not continue.
 use std::time::Duration;
 
-use loop_core::run::{Answer, Change, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState};
+use loop_core::run::{
+    Answer, Change, CheckpointReport, Entry, Event, Fact, NoteChange, Request, RollbackReport, RunState,
+};
 use loop_core::time::At;
 use loop_core::view::LiveDigest;
 
@@ -45,10 +47,12 @@ impl RequestOutcome {
             | Answer::GateEnded(_)
             | Answer::Cleaned { .. }
             | Answer::Held
+            | Answer::TextEnded(_)
             | Answer::Reserved(_)
             | Answer::Guard(_)
             | Answer::Certify(_)
             | Answer::Judged(_)
+            | Answer::Branches(_)
             | Answer::Notified { .. } => None,
         }
     }
@@ -64,6 +68,18 @@ pub fn inject(home: &Home, folder: &RunFolder, text: &str, keep: bool) -> Result
     let injected = requests::injection(&held.folder, &held.state, text, keep).map_err(|why| text_refused(&why))?;
     let by = "loop inject";
     let event = Event::Requested { request: Request::Inject(injected), by: by.to_owned() };
+    open(home, held, by, event, &mut RequestReporter { outcome: None, notes: &mut |_| {} })
+}
+
+/// Adds or strikes a note of a run that has no driver: its prompts have it from its next resume on.
+///
+/// # Errors
+/// When a process drives the run, it cannot be resumed, or the note is refused.
+pub fn note(home: &Home, folder: &RunFolder, change: &NoteChange) -> Result<(), LaunchRefusal> {
+    let held = hold_resumable(folder, "there will be no next prompt")?;
+    let change = requests::note(change, &held.state).map_err(|why| text_refused(&why))?;
+    let by = "loop inject";
+    let event = Event::Requested { request: Request::Note(change), by: by.to_owned() };
     open(home, held, by, event, &mut RequestReporter { outcome: None, notes: &mut |_| {} })
 }
 

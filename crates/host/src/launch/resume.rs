@@ -16,6 +16,7 @@ use crate::changes::{ChangeForm, CheckedChanges, RunActivity, check_changes};
 use crate::guard;
 use crate::hidden::record_of;
 use crate::judge;
+use crate::ledger;
 use crate::paths::{Home, path_of};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::requests;
@@ -195,7 +196,8 @@ pub fn reopen(home: &Home, run: ResumableRun, caller: &mut dyn LaunchCaller) -> 
     let injected = text.transpose().map_err(|why| offline::text_refused(&why))?;
     let answers = is_answered(&held.state, injected.is_some());
     let pid_namespace = person::namespace_of_person(home, &spec.id);
-    let opening = Event::Reopened { by, changes, unattended, hidden, answers, injected, pid_namespace };
+    let scores = ledger::scores_for(home, &settings);
+    let opening = Event::Reopened { by, changes, unattended, hidden, answers, injected, pid_namespace, scores };
     Ok(ReadyRun { held: held.with_claim(claimed), workspace, opening })
 }
 

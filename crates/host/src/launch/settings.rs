@@ -10,6 +10,7 @@ use super::approval::{self, ApprovedProject, GivenApproval};
 use super::caller::{LaunchCaller, LaunchNote};
 use super::start::PlanLaunch;
 use super::template::{self, StartTemplate};
+use crate::agent_list::settle_agents;
 use crate::approvals;
 use crate::paths::{Home, user_home};
 use crate::refusal::LaunchRefusal;
@@ -79,9 +80,15 @@ pub(super) fn set_up(
 /// of a mount, which is allowed: the copy is ours.
 fn of_plan(plan: &PlanLaunch, given: Vec<Given>, copy: &Path) -> Result<Setup, LaunchRefusal> {
     let mut settings = Settings::of(&plan.settings);
+    // An agent of a branch stands alone, unless the branch has a list of its own.
+    if given.iter().any(|given| given.key == keys::agent()) && !settings.values.router.agents.0.is_empty() {
+        let origin = Origin { layer: Layer::Default, place: String::new() };
+        settings.put(keys::agents(), String::new(), origin);
+    }
     for Given { key, value, origin } in given {
         settings.put(key, value, origin);
     }
+    settle_agents(&mut settings);
     known_agent_limits(&mut settings);
     let (path, place) = workspace::inspect(copy, None, true)?;
     let (described, approval) = (plan.described.clone(), plan.approval.clone());
@@ -100,6 +107,7 @@ pub fn resolve(given: Vec<Given>) -> Result<Settings, LaunchRefusal> {
     if let Some(command) = command.filter(|command| Some(command.layer) > agent) {
         settings.put(keys::agent(), "custom".to_owned(), command.clone());
     }
+    settle_agents(&mut settings);
     known_agent_limits(&mut settings);
     Ok(settings)
 }

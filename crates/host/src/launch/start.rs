@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use loop_core::agent::shell_words::quoted;
 use loop_core::agent::{Agent, Described};
 use loop_core::run::{Event, PlanRef, RunSpec, WorkspaceRef};
-use loop_core::settings::{GateSpec, Given, Layer, Origin, Resolved, Settings, keys};
+use loop_core::settings::{GateSpec, Given, Layer, Origin, Resolved, Settings, Values, keys};
 use loop_core::text;
 use loop_core::workflow::EnvVariable;
 use serde::{Deserialize, Serialize};
@@ -17,16 +17,18 @@ use super::drive::ReadyRun;
 use super::gates::GateWarning;
 use super::settings::set_up;
 use super::task::{self, TaskSource};
-use super::{checks, disk_limits, gates, leftovers, worker};
+use super::{checks, disk_limits, gates, leash, leftovers, worker};
+use crate::agent_list::find_agents;
 use crate::checkpoint::BackendChoice;
 use crate::hidden::{record_of, warnings as hidden_warnings};
+use crate::ledger;
 use crate::paths::{Home, path_of, relative_entries, search_path, text_of};
 use crate::process::pid_namespace;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{self, LongTexts, StartLock};
 use crate::secrets;
 use crate::settings_files::PROJECT_FILE;
-use crate::usable_agent::{UsableAgent, find_agent};
+use crate::usable_agent::UsableAgent;
 use crate::workspace::claim;
 
 /// The request for a start. As JSON it can go to another process; a path that is not UTF-8 cannot.
@@ -138,15 +140,16 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let settings_folder = plan.as_ref().map_or_else(|| setup.path.clone(), |plan| path_of(&plan.of.workspace));
     let hidden = gates::hidden(home, &settings_folder)?;
     add_arguments(&mut setup.settings, &agent_args);
-    let found = find_agent(&setup.settings, &setup.described, &line)?;
+    let all = find_agents(&setup.settings, &setup.described, &caller.typed_start().unwrap_or(line))?;
     checks::check_containment(setup.settings.values.agent.containment)?;
     let inject = task::injected(&setup.settings.values.start.inject, &goal)?;
     checks::fix_result_path(&mut setup.settings, &setup.path)?;
     let output = &setup.settings.values.output;
     checks::check_stop_file(output, &setup.path, output.clear_stop)?;
+    checks::check_alerts_log(&setup.settings.values.alerts, &setup.path)?;
     let checkpoints = checks::checkpoint_backend(home, &setup)?;
     let values = &setup.settings.values;
-    let container = container::check(&values.agent, &found.agent, &setup.path, caller)?;
+    let (found, container) = first_agent(all, values, &setup.path, caller)?;
     worker::check_breaker(home, values, dry_run, caller)?;
     let warnings = gates::warnings(&setup.settings, &setup.path);
     if dry_run {
@@ -186,6 +189,25 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         plan,
         template_approval: setup.template.and_then(|chosen| chosen.approval),
     })
+}
+
+/// The agent that works first, and the container that all of them work in.
+fn first_agent(
+    all: Vec<UsableAgent>,
+    values: &Values,
+    workspace: &Path,
+    caller: &mut dyn LaunchCaller,
+) -> Result<(UsableAgent, Option<LaunchContainer>), LaunchRefusal> {
+    let mut container = None;
+    for one in &all {
+        // One container for all: each program is looked for in it.
+        let checked = container::check(&values.agent, &one.agent, workspace, caller)?;
+        container = container.or(checked);
+    }
+    // A list has at most one agent that the settings describe.
+    let described = all.iter().find_map(|one| one.described.clone());
+    let first = all.into_iter().next().ok_or_else(|| LaunchRefusal::wrong("no agent was given"))?;
+    Ok((UsableAgent { described, ..first }, container))
 }
 
 impl Prepared {
@@ -239,11 +261,8 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         checks::clear_stop_file(&values.output, &prepared.workspace)?;
     }
     // For this start alone: a later resume must see a new stop file, or a breaker that has tripped since.
-    let mut settings = prepared.settings.resolved.clone();
-    for key in [keys::clear_stop(), keys::reset_circuit()] {
-        let origin = Origin { layer: Layer::Default, place: String::new() };
-        settings.put(key, key.default.to_owned(), origin);
-    }
+    let (mut settings, leash) = leash::draw(&prepared.settings);
+    forget_once(&mut settings);
     let mut files = LongTexts::new();
     let secret = secrets::declared(&values.agent);
     if secret.text(&prepared.goal) != prepared.goal {
@@ -276,6 +295,8 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         pid_namespace: pid_namespace(),
         unattended: !caller.is_attended(),
         plan: plan.map(|plan| plan.of.clone()),
+        leash,
+        scores: ledger::scores_for(home, &prepared.settings),
     };
     prepared.store_approval(home)?;
     let held = run_folder::create(home, &start, &spec, &files)?.with_claim(claimed);
@@ -294,6 +315,14 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     on_hidden.into_iter().for_each(|note| caller.note(note));
     hidden_note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
     Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened })
+}
+
+/// Settings that hold for one start alone.
+fn forget_once(settings: &mut Resolved) {
+    for key in [keys::clear_stop(), keys::reset_circuit()] {
+        let origin = Origin { layer: Layer::Default, place: String::new() };
+        settings.put(key, key.default.to_owned(), origin);
+    }
 }
 
 /// Refuses a workspace in which another run works, for a dry run. Where there is no state folder yet there are no runs.

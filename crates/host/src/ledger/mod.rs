@@ -7,12 +7,18 @@
 //! | file | does |
 //! |---|---|
 //! | `mod` | the ledger itself |
+//! | `daily` | the calls of the scarcest model today |
 //! | `known` | which ledgers the journals name |
+//! | `quota` | what providers said about their limits, the models of calls, the runs that ended |
 //! | `rebuild` | makes it again from the journals |
 //! | `run` | the ledger as one run uses it |
+//! | `tries` | which agent worked on which class of task, and whether it passed |
+mod daily;
 mod known;
+mod quota;
 mod rebuild;
 mod run;
+mod tries;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -31,16 +37,19 @@ use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
 use thiserror::Error;
 
+use crate::clock::LocalDay;
 use crate::run_folder::LOCK;
 
+pub use quota::{EndedRun, FinishedRun, SEEN_DAYS, UsedRow, note_ended};
 pub use rebuild::{RebuildError, Rebuilt, calls_of_commands, check, rebuild};
 pub(crate) use run::{CallRecord, RunLedger};
+pub(crate) use tries::scores_for;
 
 const FILE: &str = "ledger.db";
 /// The account of a command of the user's.
 const CUSTOM: &str = "custom";
 /// The form of the table.
-const FORM: i64 = 2;
+const FORM: i64 = 3;
 /// One without an id.
 const FORM_WITHOUT_ID: i64 = 1;
 /// How long another process may write before we give up; each of them takes moments.
@@ -65,12 +74,10 @@ const MAKE: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN;
     CREATE INDEX by_wall ON calls (key, wall_ms, boot_id, boot_ms);
     CREATE INDEX by_day ON calls (day, account, open, told, cost_micros, tokens);
     CREATE INDEX still_open ON calls (run) WHERE open = 1;
-    CREATE TABLE ids (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
-    PRAGMA user_version = 2; COMMIT;";
+    CREATE TABLE ids (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE); COMMIT;";
 
-/// What a ledger of the form before lacks.
-const ADD_IDS: &str = "CREATE TABLE ids (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
-    PRAGMA user_version = 2;";
+/// What a ledger of the first form lacks.
+const ADD_IDS: &str = "CREATE TABLE ids (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);";
 
 /// Calls of this start of the machine by its own clock, and others by the clock of the world.
 const HOUR: &str = "SELECT id, wall_ms, boot_ms, boot_id FROM calls WHERE key = ?1 AND boot_id = ?2 AND boot_ms > ?3
@@ -268,8 +275,8 @@ impl Ledger {
         }
         let file = file_at(&path);
         let mut ledger = Self { connection, path, ids: Vec::new(), file };
-        if form == FORM_WITHOUT_ID {
-            ledger.add_ids()?;
+        if form < FORM {
+            ledger.upgrade()?;
         }
         ledger.ids = ledger.read_ids()?;
         Ok(ledger)
@@ -305,8 +312,8 @@ impl Ledger {
         self.file.is_some() && self.file == file_at(&self.path)
     }
 
-    /// A ledger of the form before gets an id.
-    fn add_ids(&self) -> LedgerResult<()> {
+    /// A ledger of an earlier form gets what it lacks, in one step: another process may do the same.
+    fn upgrade(&self) -> LedgerResult<()> {
         let id = fresh_id(&self.path)?;
         self.change(|change| {
             let form: i64 = change.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -314,7 +321,7 @@ impl Ledger {
                 change.execute_batch(ADD_IDS)?;
                 change.execute("INSERT INTO ids (id) VALUES (?1)", [id.to_string()])?;
             }
-            Ok(())
+            add_tables(change, form)
         })
     }
 
@@ -344,6 +351,22 @@ impl Ledger {
         wanted: &Wanted,
         is_dead: &dyn Fn(&RunId) -> bool,
     ) -> LedgerResult<(Reserved, Vec<String>)> {
+        self.reserve_on(caller, at, LocalDay::here(at.wall_ms), wanted, is_dead)
+    }
+
+    /// The same, where this is the day by local time.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read or written; nothing is reserved then.
+    #[expect(clippy::too_many_arguments, reason = "a moment by two clocks: the day by local time is its own")]
+    pub fn reserve_on(
+        &self,
+        caller: &Caller<'_>,
+        at: At,
+        today: LocalDay,
+        wanted: &Wanted,
+        is_dead: &dyn Fn(&RunId) -> bool,
+    ) -> LedgerResult<(Reserved, Vec<String>)> {
         self.change(|change| {
             let mut notices = settle_left_open(change, caller.run, is_dead)?;
             let (calls, dropped) = hour(change, caller.key, at)?;
@@ -362,6 +385,11 @@ impl Ledger {
                 hour_calls: before.calls,
                 day,
             });
+            if let Some(most) = wanted.scarce_per_day
+                && let Some(free_in_ms) = daily::denied(change, at, today, most)?
+            {
+                return Ok((denied(Cap::ScarcePerDay, Some(free_in_ms)), notices));
+            }
             if let Some((cap, free_in_ms)) = day_cap(wanted, day, open, at.wall_ms) {
                 return Ok((denied(cap, free_in_ms), notices));
             }
@@ -369,6 +397,9 @@ impl Ledger {
                 return Ok((denied(Cap::CallsPerHour, Some(before.free_in_ms)), notices));
             }
             let reservation = insert(change, caller, at, Entry::open(wanted))?;
+            if wanted.scarce_per_day.is_some() {
+                daily::count(change, reservation, at, today)?;
+            }
             let with_this: Vec<At> = calls.into_iter().chain([at]).collect();
             let after = judge(&with_this, at, limit);
             let oldest_age = after.oldest.and_then(|oldest| age_ms(oldest, at));
@@ -415,17 +446,22 @@ impl Ledger {
         .and_then(|is_there| if is_there { Ok(()) } else { Err(self.gone(reservation)) })
     }
 
-    /// Writes a call down that needed no leave, for runs without caps over all runs. It is not synced: a power cut may
-    /// lose the last of them.
+    /// Writes a call down that needed no leave, for runs without caps over all runs; gives its number. It is not synced:
+    /// a power cut may lose the last of them.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn record(&self, caller: &Caller<'_>, at: At, spent: CallCost) -> LedgerResult<()> {
+    pub fn record(&self, caller: &Caller<'_>, at: At, spent: CallCost) -> LedgerResult<i64> {
+        self.change_unsynced(|change| insert(change, caller, at, Entry::settled(spent)))
+    }
+
+    /// A change that a power cut may lose.
+    fn change_unsynced<T>(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> LedgerResult<T> {
         let pragma = |how: &str| self.connection.execute_batch(how).map_err(|error| wrong(&self.path, &error));
         pragma("PRAGMA synchronous = NORMAL;")?;
-        let recorded = self.change(|change| insert(change, caller, at, Entry::settled(spent)));
+        let changed = self.change(work);
         pragma("PRAGMA synchronous = FULL;")?;
-        recorded.map(drop)
+        changed
     }
 
     /// What was used on the day of this moment (UTC), by account.
@@ -501,6 +537,14 @@ fn fresh_id(path: &Path) -> LedgerResult<LedgerId> {
     Ok(LedgerId::from_random(u64::from_le_bytes(bytes)))
 }
 
+/// The tables of later forms, and the number of the newest.
+fn add_tables(connection: &Connection, form: i64) -> rusqlite::Result<()> {
+    if form < quota::FORM {
+        connection.execute_batch(quota::TABLES)?;
+    }
+    connection.pragma_update(None, "user_version", FORM.max(form))
+}
+
 fn add_id(connection: &Connection, id: LedgerId) -> rusqlite::Result<()> {
     connection.execute("INSERT INTO ids (id) VALUES (?1)", [id.to_string()]).map(drop)
 }
@@ -516,6 +560,7 @@ fn make(path: &Path, fill: &dyn Fn(&Connection) -> rusqlite::Result<()>) -> Ledg
         let write = || {
             let connection = Connection::open_with_flags(&half, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             connection.execute_batch(MAKE)?;
+            add_tables(&connection, 0)?;
             fill(&connection)?;
             connection.close().map_err(|(_, error)| error)
         };
@@ -668,7 +713,10 @@ fn prune(change: &Transaction<'_>, at: At) -> rusqlite::Result<usize> {
     let before = day_of(at.wall_ms).saturating_sub(KEPT_DAYS);
     let spared = signed(at.boot_ms).saturating_sub(signed(KEPT_MS));
     let delete = "DELETE FROM calls WHERE day < ?1 AND open = 0 AND NOT (boot_id = ?2 AND boot_ms > ?3)";
-    change.execute(delete, params![signed(before), at.boot_id, spared])
+    let removed = change.execute(delete, params![signed(before), at.boot_id, spared])?;
+    quota::prune(change, before)?;
+    tries::prune(change, before)?;
+    Ok(removed)
 }
 
 fn wrong(path: &Path, error: &rusqlite::Error) -> LedgerError {

@@ -6,11 +6,15 @@ use std::path::PathBuf;
 use loop_core::ids::{OrderId, RunId};
 use loop_core::policy::reserve::{LedgerId, day_of};
 use loop_core::run::{Answer, Entry, Event, Fact, Order, RunState};
+use loop_core::view::tries_of;
 use rusqlite::Connection;
 use thiserror::Error;
 
+use super::quota::{self, EndedRun, UsedRow};
 use super::run::{CallRecord, is_only_in_the_journal};
-use super::{CUSTOM, FILE, Ledger, LedgerError, LedgerResult, Reported, ReportedDay, add_id, fresh_id, known, make};
+use super::{CUSTOM, FILE, Ledger, LedgerError, LedgerResult, Reported, add_id, fresh_id, known, make};
+use super::{daily, tries};
+use crate::clock::LocalDay;
 use crate::journal;
 use crate::paths::Home;
 use crate::run_folder::{self, RunFolder, RunsError, StartLock};
@@ -86,7 +90,7 @@ pub fn rebuild(home: &Home) -> Result<Rebuilt, RebuildError> {
         return Err(RebuildError::NotNeeded { path });
     }
     let mut rebuilt = Rebuilt::default();
-    let mut calls = Vec::new();
+    let (mut calls, mut ended, mut tries) = (Vec::new(), Vec::new(), Vec::new());
     for run in runs {
         let Ok(reading) = journal::read(&run.path) else {
             rebuilt.unreadable.push(run.id);
@@ -94,23 +98,34 @@ pub fn rebuild(home: &Home) -> Result<Rebuilt, RebuildError> {
         };
         let before = calls.len();
         calls.extend(calls_of(&reading.entries));
+        let end = end_of(&run.id, &reading.entries);
+        tries.extend(end.iter().map(|_| (run.id.to_string(), tries_of(&reading.entries))));
+        ended.extend(end);
         rebuilt.runs += usize::from(calls.len() > before);
     }
     rebuilt.calls = calls.len();
     let mut ids: Vec<LedgerId> = known::named_by_journals(&home.state, None).into_keys().collect();
     ids.push(fresh_id(&path)?);
     rebuilt.moved_to = move_aside(&path)?;
-    make(&path, &|connection| fill(connection, &ids, &calls))?;
+    make(&path, &|connection| {
+        fill(connection, &ids, &calls, &ended)?;
+        tries.iter().try_for_each(|(run, tries)| tries::note(connection, run, tries))
+    })?;
     Ok(rebuilt)
 }
 
 /// The ids of before come first, so that the newest is its own.
-fn fill(connection: &Connection, ids: &[LedgerId], calls: &[CallRecord]) -> rusqlite::Result<()> {
+fn fill(connection: &Connection, ids: &[LedgerId], calls: &[CallRecord], ended: &[EndedRun]) -> rusqlite::Result<()> {
     let change = connection.unchecked_transaction()?;
     ids.iter().try_for_each(|id| add_id(connection, *id))?;
     for call in calls {
-        super::insert(&change, &call.caller(), call.at(), super::Entry::settled(call.spent()))?;
+        let number = super::insert(&change, &call.caller(), call.at(), super::Entry::settled(call.spent()))?;
+        quota::note_call(&change, number, &call.note())?;
+        if call.is_scarce() {
+            daily::count(&change, number, call.at(), LocalDay::here(call.at().wall_ms))?;
+        }
     }
+    ended.iter().try_for_each(|run| quota::note_end(&change, run))?;
     change.commit()
 }
 
@@ -138,8 +153,8 @@ fn move_aside(path: &std::path::Path) -> LedgerResult<Option<PathBuf>> {
 ///
 /// # Errors
 /// When the runs cannot be read.
-pub fn calls_of_commands(home: &Home, first_day: u64) -> Result<Vec<ReportedDay>, RunsError> {
-    let mut days: BTreeMap<u64, u32> = BTreeMap::new();
+pub fn calls_of_commands(home: &Home, first_day: u64) -> Result<Vec<UsedRow>, RunsError> {
+    let mut rows: BTreeMap<(u64, String), u32> = BTreeMap::new();
     for run in run_folder::all(home)? {
         if day_of(changed_ms(&run)) < first_day {
             continue;
@@ -151,15 +166,21 @@ pub fn calls_of_commands(home: &Home, first_day: u64) -> Result<Vec<ReportedDay>
             let Fact::Ordered { order: Order::RunAgent { reservation, .. }, .. } = &entry.fact else { continue };
             let day = day_of(entry.at.wall_ms);
             if day >= first_day && is_only_in_the_journal(&state, *reservation) {
-                *days.entry(day).or_default() += 1;
+                *rows.entry((day, run.id.to_string())).or_default() += 1;
             }
         }
     }
     let used = |calls| Reported { calls, without: calls, ..Reported::default() };
-    Ok(days
-        .into_iter()
-        .map(|(day, calls)| ReportedDay { day, account: CUSTOM.to_owned(), used: used(calls) })
-        .collect())
+    let row = |((day, run), calls)| UsedRow { day, account: CUSTOM.to_owned(), model: None, run, used: used(calls) };
+    Ok(rows.into_iter().map(row).collect())
+}
+
+/// How a run ended last, where it did.
+fn end_of(run: &RunId, entries: &[Entry]) -> Option<EndedRun> {
+    entries.iter().rev().find_map(|entry| match &entry.fact {
+        Fact::Concluded { outcome, .. } => Some(EndedRun::of(run, *outcome, entry.at.wall_ms)),
+        Fact::Happened(_) | Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) => None,
+    })
 }
 
 /// When its journal was written last.
@@ -180,10 +201,35 @@ fn calls_of(entries: &[Entry]) -> Vec<CallRecord> {
                 let call = CallRecord::begun(&state, *reservation, entry.at);
                 calls.extend(call.map(|call| (*id, call)));
             }
+            Fact::Ordered { id, order: Order::WriteText { choice, reservation, .. } } => {
+                let call = CallRecord::begun_text(&state, choice, *reservation, entry.at);
+                calls.extend(call.map(|call| (*id, call)));
+            }
             Fact::Happened(input) => {
-                let Event::Answered { order, answer: Answer::AgentEnded(report) } = &input.event else { continue };
+                let Event::Answered { order, answer } = &input.event else { continue };
+                let stream = match answer {
+                    Answer::AgentEnded(report) => &report.stream,
+                    Answer::TextEnded(report) => &report.stream,
+                    Answer::Checkpoint(_)
+                    | Answer::Measurement(_)
+                    | Answer::GateEnded(_)
+                    | Answer::Cleaned { .. }
+                    | Answer::Held
+                    | Answer::Reserved(_)
+                    | Answer::Guard(_)
+                    | Answer::Certify(_)
+                    | Answer::Judged(_)
+                    | Answer::Branches(_)
+                    | Answer::ManualCheckpoint(_)
+                    | Answer::RolledBack(_)
+                    | Answer::Refused { .. }
+                    | Answer::Blocked { .. }
+                    | Answer::Notified { .. }
+                    | Answer::Failed { .. }
+                    | Answer::Lost { .. } => continue,
+                };
                 if let Some((_, call)) = calls.iter_mut().find(|(id, _)| id == order) {
-                    call.ended(&report.stream);
+                    call.ended(stream, entry.at);
                 }
             }
             Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) | Fact::Concluded { .. } => {}

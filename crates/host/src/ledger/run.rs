@@ -1,15 +1,18 @@
 //! The calls of one run in the ledger of all runs: reserved before where a cap needs it, settled after.
 use std::path::PathBuf;
 
+use loop_core::agent::LimitWindow;
 use loop_core::ids::RunId;
 use loop_core::machine::consult;
 use loop_core::policy::prices::{Prices, cost_of};
 use loop_core::policy::reserve::{CallCost, Wanted};
-use loop_core::run::{Answer, RunState, StreamReport, wanted};
+use loop_core::policy::router::ModelTable;
+use loop_core::run::{AgentChoice, Answer, RunState, StreamReport, wanted};
 use loop_core::time::At;
 
+use super::quota::CallNote;
 use super::{CUSTOM, Caller, FILE, Ledger, LedgerError, is_dead, known};
-use crate::clock;
+use crate::clock::{self, LocalDay};
 use crate::run_folder::RunFolder;
 
 /// The ledger as one run uses it; opened when it is first needed.
@@ -33,10 +36,15 @@ pub(crate) struct CallRecord {
     worst: Wanted,
     prices: Prices,
     model: Option<String>,
+    /// Which names are those of the scarcest model.
+    models: ModelTable,
     at: At,
     /// What it cost and used, as far as it was reported.
     cost: Option<u64>,
     tokens: Option<u64>,
+    /// When it ended, and what the provider said about its limits meanwhile.
+    ended_ms: u64,
+    windows: Vec<LimitWindow>,
 }
 
 /// Whether a call is in no ledger: one by a command of the user's, whose cost is not known, where nothing limits calls.
@@ -53,11 +61,36 @@ impl CallRecord {
         Some(Self { at, ..Self::of(state, reservation)? })
     }
 
+    /// A call for a short text that begins: by the agent that was chosen for it.
+    pub(super) fn begun_text(state: &RunState, choice: &AgentChoice, reservation: Option<i64>, at: At) -> Option<Self> {
+        let record = Self::of(state, reservation)?;
+        Some(Self { at, account: choice.agent.clone(), model: choice.model.clone(), ..record })
+    }
+
     /// It has ended with this report.
-    pub(super) fn ended(&mut self, report: &StreamReport) {
-        let model = report.model.as_deref().or(self.model.as_deref());
+    pub(super) fn ended(&mut self, report: &StreamReport, at: At) {
+        self.model = report.model.clone().or(self.model.take());
+        let model = self.model.as_deref();
         self.cost = consult(|deciding| cost_of(&report.usage, model, &self.prices, deciding));
         self.tokens = report.usage.tokens();
+        self.ended_ms = at.wall_ms;
+        self.windows.clone_from(&report.windows);
+    }
+
+    /// What else is written down about it.
+    pub(super) fn note(&self) -> CallNote<'_> {
+        CallNote {
+            run: &self.run,
+            account: &self.account,
+            model: self.model.as_deref(),
+            ended_ms: self.ended_ms,
+            windows: &self.windows,
+        }
+    }
+
+    /// Whether it was a call of the scarcest model, by its name or by what its program reported.
+    pub(super) fn is_scarce(&self) -> bool {
+        self.model.as_deref().is_some_and(|model| self.models.is_scarcest(&self.account, model))
     }
 
     /// What it counts.
@@ -87,9 +120,12 @@ impl CallRecord {
             worst: wanted(state, settings),
             prices: settings.values.budget.prices.clone(),
             model,
+            models: settings.values.router.models.clone(),
             at: clock::now(),
             cost: None,
             tokens: None,
+            ended_ms: 0,
+            windows: Vec::new(),
         })
     }
 
@@ -137,9 +173,11 @@ impl RunLedger {
 
     /// Reserves one call. Also gives messages for people.
     pub(crate) fn reserve(&mut self, state: &RunState, wanted: &Wanted) -> (Answer, Vec<String>) {
-        let Some(record) = CallRecord::of(state, None) else {
+        let Some(mut record) = CallRecord::of(state, None) else {
             return (Answer::Failed { what: "there is no run to pay for".to_owned() }, Vec::new());
         };
+        // The agent that works next may be another one than the last.
+        record.account = state.next_choice(state.settings.shown()).agent;
         let folder = self.folder.clone();
         let reserved = self
             .checked_ledger()
@@ -148,6 +186,20 @@ impl RunLedger {
             Ok((reserved, messages)) => (Answer::Reserved(reserved), messages),
             Err(error) => (Answer::Failed { what: format!("{error}; {}", error.hint()) }, Vec::new()),
         }
+    }
+
+    /// Begins a call for a short text.
+    ///
+    /// # Errors
+    /// When the call must not be made, because its reservation is gone.
+    pub(crate) fn begin_text(
+        &mut self,
+        state: &RunState,
+        choice: &AgentChoice,
+        reservation: Option<i64>,
+    ) -> Result<Option<CallRecord>, Answer> {
+        self.begin(state, reservation)?;
+        Ok(CallRecord::begun_text(state, choice, reservation, clock::now()))
     }
 
     /// Begins a call. None where nothing about it goes into the ledger.
@@ -165,12 +217,21 @@ impl RunLedger {
     /// Ends a call. Gives a message if it could not be written: the call was made all the same.
     pub(crate) fn settle(&mut self, record: &mut CallRecord, answer: &Answer) -> Option<String> {
         if let Answer::AgentEnded(report) = answer {
-            record.ended(&report.stream);
+            record.ended(&report.stream, clock::now());
+        }
+        if let Answer::TextEnded(report) = answer {
+            record.ended(&report.stream, clock::now());
         }
         let ledger = self.ledger();
-        let written = ledger.and_then(|ledger| match record.reservation {
-            Some(number) => ledger.settle(number, record.cost, record.tokens),
-            None => ledger.record(&record.caller(), record.at, record.spent()),
+        let written = ledger.and_then(|ledger| {
+            let number = match record.reservation {
+                Some(number) => ledger.settle(number, record.cost, record.tokens).map(|()| number),
+                None => ledger.record(&record.caller(), record.at, record.spent()),
+            }?;
+            if record.is_scarce() {
+                ledger.count_scarce(number, record.at, LocalDay::here(record.at.wall_ms))?;
+            }
+            ledger.note_call(number, &record.note())
         });
         written.err().map(|error| format!("what this call cost is not in the ledger: {error}"))
     }

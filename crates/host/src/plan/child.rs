@@ -19,6 +19,8 @@ use loop_core::view::LiveDigest;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
 use serde::{Deserialize, Serialize};
 
+use super::recovery;
+use crate::branches::{CHILD, RecoveryRequest};
 use crate::driver::Reporter;
 use crate::gate::{GateContext, GateMemory, GateRunner};
 use crate::launch::{self, LaunchAnswers, LaunchRequest, PersonAnswer, PreparedResume, ReadyRun, ResumeRequest};
@@ -29,8 +31,6 @@ use crate::run_folder::RunFolder;
 use crate::secrets;
 use crate::signals::Signals;
 
-/// The word that makes this program the child of a plan.
-pub(super) const CHILD: &str = "__plan";
 /// A request is at most so long: a task and settings, with escapes.
 const REQUEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// How long the process that drove a run before may take to die.
@@ -58,6 +58,8 @@ pub(super) enum ChildWork {
     Start(Box<LaunchRequest>),
     /// Drives a run that exists.
     Resume { run: RunId, request: ResumeRequest },
+    /// Drives a plan of branches for a run that is stuck.
+    Recover(Box<RecoveryRequest>),
     /// Runs gates.
     Gates(Box<GatesRequest>),
     /// Runs one command of the user.
@@ -169,6 +171,12 @@ fn run() -> io::Result<u8> {
         ChildWork::Gates(gates) => {
             print(&run_gates(&gates)?);
             Ok(0)
+        }
+        ChildWork::Recover(request) => {
+            let line = recovery::drive(&request)?;
+            let failed = !matches!(line, ChildLine::Run(_));
+            print(&line);
+            Ok(u8::from(failed))
         }
         ChildWork::Command(command) => {
             print(&run_command(&command)?);

@@ -10,7 +10,8 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use loop_core::ids::ProcessId;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
-use super::child::{CHILD, ChildLine, ChildRequest, ChildWork};
+use super::child::{ChildLine, ChildRequest, ChildWork};
+use crate::branches::CHILD;
 use crate::process::identity;
 
 /// A line of a child is at most so long.

@@ -1,5 +1,5 @@
 //! Driving a plan to its end.
-use loop_core::plan::{Plan, PlanState};
+use loop_core::plan::{Plan, PlanEvent, PlanState};
 
 use super::executor::PlanExecutor;
 use super::folder::{plan_context, plan_processes, sweep_copies};
@@ -7,11 +7,13 @@ use super::sources::PlanSources;
 use super::start::ReadyPlan;
 use crate::control::Control;
 use crate::driver::{Driver, Reporter};
+use crate::index;
 use crate::launch::DriveRefusal;
 use crate::paths::Home;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{Held, RunFolder};
 use crate::signals::Signals;
+use crate::stop_file::StopFile;
 
 /// A plan that was driven to its end, or to a stop.
 #[derive(Debug)]
@@ -48,7 +50,11 @@ pub fn drive_plan(
     let context = plan_context(home, &folder, &state).map_err(|error| unable(&error))?;
     // Without it the plan works as well, and takes no requests.
     let control = Control::listen(&folder.socket(), folder.id.as_str()).ok();
-    let sources = PlanSources::new(signals, control);
+    // What a file that is read again says holds from the first order on.
+    let given = if let PlanEvent::Reopened { spec: Some(spec), .. } = &opening { Some(&**spec) } else { None };
+    let setting = given.or(state.spec.as_deref()).and_then(|spec| spec.stop_file.as_deref());
+    let stop_file = setting.map(|path| StopFile::new(&context.workspace, path));
+    let sources = PlanSources::new(signals, control, stop_file);
     let processes = plan_processes(&folder, &state, &opening).map_err(|error| unable(&error))?;
     let executor =
         PlanExecutor::new(home, folder.clone(), context).map_err(|error| unable(&error))?.with_processes(processes);
@@ -56,6 +62,7 @@ pub fn drive_plan(
     let driven = driver.run([opening], reporter);
     let state = driver.into_state();
     sweep_copies(home);
+    index::note_of::<Plan>(home, &folder, &state);
     match driven {
         Ok(()) => Ok(DrivenPlan { folder, state }),
         Err(error) => {

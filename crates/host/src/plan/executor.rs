@@ -1,5 +1,8 @@
 //! Carries out the orders of a plan: one match from an order to the child process or the job that does it. It decides
 //! nothing.
+mod commands;
+mod reads;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -11,33 +14,31 @@ use std::time::{Duration, Instant};
 use loop_core::control::{Ask, Call};
 use loop_core::ids::{OrderId, RunId};
 use loop_core::plan::{
-    GatesPlace, HookWhen, MetricSource, NodeId, OnConflict, Plan, PlanAnswer, PlanEvent, PlanNotice, PlanOrder,
-    PlanState, RunCutOff, RunPurpose,
+    GatesPlace, MetricSource, NodeId, Plan, PlanAnswer, PlanEvent, PlanNotice, PlanOrder, PlanState, RunCutOff,
+    RunPurpose,
 };
 use loop_core::run::{Change, PlanRef, Run, RunState};
 use loop_core::settings::{Given, Layer, Origin, Settings, keys};
 use loop_core::text;
-use loop_core::workflow::{FAILED_LOOP_VARIABLE, wants_ports, with_ports};
+use loop_core::workflow::{wants_ports, with_ports};
 use sha2::{Digest, Sha256};
 
 use super::answers::{answers, fill_answers};
-use super::child::{ChildLine, ChildWork, CommandRequest, GatesOfNode, GatesRequest};
+use super::child::{ChildLine, ChildWork, CommandRequest, GatesRequest};
 use super::child_process::ChildProcess;
 use super::folder::{PlanProcesses, copy_name, temp_folder};
 use super::open_child::{OpenChild, OpenRun, OpenWork};
 use super::ports::PortRange;
-use super::resolve::{self, GatesOf};
-use super::result::{counted_micros, dollars, known_cost, result_of};
-use super::trees::PlanTrees;
-use super::worker::{MarkJob, PlanWorker, TreeJob};
+use super::resolve;
+use super::result::{counted_micros, dollars, known_cost};
+use super::worker::{PlanWorker, TreeJob};
 use crate::checkpoint::CheckpointContext;
 use crate::control;
 use crate::driver::Executes;
 use crate::fs::hex;
 use crate::journal::{self, Tail};
 use crate::launch::{LaunchRequest, ResumeRequest};
-use crate::merge::Signs;
-use crate::paths::{Home, path_of};
+use crate::paths::Home;
 use crate::run_folder::RunFolder;
 
 /// How often the journals of runs are looked at.
@@ -161,6 +162,7 @@ impl PlanExecutor {
             | PlanOrder::Hook { .. }
             | PlanOrder::Ask(_)
             | PlanOrder::RollBack { .. }
+            | PlanOrder::Notify { .. }
             | PlanOrder::Drop { .. } => None,
         };
         let run = node.and_then(|node| state.node(node)?.run.as_ref()).map(ToString::to_string);
@@ -245,21 +247,23 @@ impl PlanExecutor {
             workspace: state.spec.as_ref().map(|spec| spec.workspace.path.clone()).unwrap_or_default(),
         };
         let own = request.plan.as_ref().and_then(|plan| Settings::of(&plan.settings).caps.cost_micros);
-        // The loop's own limit counts where it is lower.
+        // A loop's own limit counts where it is lower. A branch of a best-of has none: its settings have that of the plan.
+        let own = own.filter(|_| state.spec.as_ref().is_some_and(|spec| spec.selection().is_none()));
+        let share_limits = limit_micros.is_some_and(|share| own.is_none_or(|own| share < own));
         let limit_micros = limit_micros.map(|share| own.map_or(share, |own| own.min(share)));
         let known = run.clone().or_else(|| super::folder::run_of(&self.home, &of)).filter(|_| *resume);
         let log = format!("{node}-{attempt}");
         let log_path = self.log(&log);
         let open = |run: Option<RunId>| {
             let (of, log) = (of.clone(), log_path.clone());
-            OpenRun { of, id: run, follows: None, first: None, best: None, iterations: 0, log }
+            OpenRun { of, id: run, follows: None, first: None, best: None, iterations: 0, log, share_limits }
         };
         let copy = copy_name(node, *attempt);
         if let Some(run) = known {
             let folder = RunFolder { path: self.home.runs().join(run.as_str()), id: run.clone() };
             let there = journal::read(&folder.path).map(|reading| reading.fold());
             if let Some(ended) = there.ok().filter(|there| !there.resumable())
-                && let Some(digest) = self.digest(&ended)
+                && let Some(digest) = self.digest(&ended, share_limits)
             {
                 return Ok(Some(answered(id, PlanAnswer::RunEnded(Box::new(digest)))));
             }
@@ -324,118 +328,6 @@ impl PlanExecutor {
         self.cut_off(&of, run.clone(), false, why)
     }
 
-    /// Why a run does not count: something changed its copy before its own protections began, such as the agent of another
-    /// branch.
-    fn changed_before_start(&self, of: &PlanRef, run: &RunState) -> Option<String> {
-        let copied = self.copied.get(&format!("{}-{}", of.node, of.attempt))?;
-        let id = run.spec.as_ref()?.id.to_string();
-        let begun = run.checkpoints.initial_tree().filter(|begun| *begun != copied)?;
-        let compared = PlanTrees::open(&self.context).and_then(|trees| {
-            let owners: Vec<String> = self.owners.iter().cloned().collect();
-            let (from, to) = (trees.find(&owners, copied)?, trees.find(&[id], begun)?);
-            trees.changed_between(&from, &to, &self.context.workspace)
-        });
-        match compared {
-            Ok(path) => {
-                path.map(|path| format!("{} was changed in its copy before it began", text::escape_path(&path)))
-            }
-            Err(error) => Some(format!("whether its copy was changed before it began is not known: {error}")),
-        }
-    }
-
-    /// Where the files of trees with conflicts are named.
-    fn conflicts(&self) -> PathBuf {
-        self.plan.path.join("conflicts")
-    }
-
-    /// The settings of these nodes, for their gates.
-    fn gates_of(&self, nodes: &[NodeId], state: &PlanState) -> io::Result<Vec<GatesOf>> {
-        let one = |node: &NodeId| {
-            let plan = self.request(node, state)?.plan;
-            let settings = plan.ok_or_else(|| io::Error::other("the request of a node has no settings"))?.settings;
-            let goal = state.node(node).and_then(|node| Some(node.spec.loop_work()?.goal.clone())).unwrap_or_default();
-            Ok(GatesOf { node: node.to_string(), goal, settings })
-        };
-        nodes.iter().map(one).collect()
-    }
-
-    /// How a conflict of a node is written for an agent; none where its plan does not ask for one.
-    fn mark_job(&self, node: &NodeId, state: &PlanState) -> Option<MarkJob> {
-        state.node(node).filter(|node| node.spec.on_conflict == OnConflict::Agent)?;
-        let signs = Signs {
-            ours: "merged before".to_owned(),
-            theirs: node.to_string(),
-            label: format!("conflict {}/{node}", self.plan.id),
-        };
-        Some(MarkJob { signs, folder: self.conflicts() })
-    }
-
-    /// How a run ended, with the tree that its checkpoint has.
-    fn digest(&mut self, state: &RunState) -> Option<loop_core::plan::RunDigest> {
-        let mut digest = result_of(state)?;
-        self.owners.insert(digest.run.to_string());
-        if let (Some(name), Ok(trees)) = (&digest.checkpoint, PlanTrees::open(&self.context)) {
-            digest.tree = trees.hash(&format!("{}/{name}", digest.run)).ok();
-        }
-        Some(digest)
-    }
-
-    /// The gates of these nodes, each by its own settings.
-    fn gates(&self, id: OrderId, copy: Option<&str>, nodes: &[NodeId], state: &PlanState) -> io::Result<GatesRequest> {
-        let mut of_nodes = Vec::new();
-        for node in nodes {
-            let request = self.request(node, state)?;
-            let plan = request.plan.ok_or_else(|| io::Error::other("the request of a node has no settings"))?;
-            of_nodes.push(GatesOfNode { node: node.to_string(), settings: plan.settings });
-        }
-        Ok(GatesRequest {
-            mark: self.mark(id),
-            folder: copy.map_or_else(|| self.context.workspace.clone(), |copy| self.copy_path(copy)),
-            is_copy: copy.is_some(),
-            nodes: of_nodes,
-            outputs: self.plan.path.join("gates").join(format!("{:06}", id.0)),
-        })
-    }
-
-    /// A command of the user: of a metric, or a hook.
-    fn command(&mut self, id: OrderId, command: CommandRequest, open: OpenWork) -> io::Result<PlanEvent> {
-        let copy = command.is_copy.then(|| command.folder.clone());
-        let work = ChildWork::Command(Box::new(command));
-        self.start(id, NewChild { work, log: "commands", copy: copy.as_deref() }, open)
-    }
-
-    fn hook(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> io::Result<PlanEvent> {
-        let PlanOrder::Hook { when, index, failed } = order else {
-            return Err(io::Error::other("a bug of loop: this is not an order for a hook"));
-        };
-        let spec = state.spec.as_ref().ok_or_else(|| io::Error::other("the plan never began"))?;
-        let list = match when {
-            HookWhen::Complete => &spec.on_complete,
-            HookWhen::Failure => &spec.on_failure,
-        };
-        let line = usize::try_from(*index).ok().and_then(|at| list.get(at));
-        let line = line.ok_or_else(|| io::Error::other("there is no such hook"))?.clone();
-        // As variables: names never stand in a shell line.
-        let failed_run = failed.as_ref().and_then(|node| state.node(node)).and_then(|node| node.run.as_ref());
-        let failed_run = failed_run.unwrap_or(&self.plan.id).to_string();
-        let variables = failed.iter().map(|node| ("LOOP_FAILED".to_owned(), node.to_string()));
-        let failed_loop = (*when == HookWhen::Failure).then(|| (FAILED_LOOP_VARIABLE.to_owned(), failed_run));
-        // A hook may call loop: it finds the loops where this process has them.
-        let home = std::env::var("LOOP_HOME").ok().map(|home| ("LOOP_HOME".to_owned(), home));
-        let variables = variables.chain(failed_loop).chain(home).collect();
-        let command = CommandRequest {
-            mark: self.mark(id),
-            folder: path_of(&spec.workspace.path),
-            is_copy: false,
-            command: line,
-            variables,
-            wants_number: false,
-            limit_ms: self.processes.hook_ms,
-            outputs: self.plan.path.join("hooks").join(format!("{:06}", id.0)),
-        };
-        self.command(id, command, OpenWork::Hook)
-    }
-
     /// Begins an order; its start, or its answer where it is done already.
     fn carry_out(&mut self, id: OrderId, order: &PlanOrder, state: &PlanState) -> io::Result<Option<PlanEvent>> {
         let job = match order {
@@ -484,6 +376,7 @@ impl PlanExecutor {
                 TreeJob::Apply { base: base.clone(), tree: tree.clone(), undo: undo.clone() }
             }
             PlanOrder::Hook { .. } => return self.hook(id, order, state).map(Some),
+            PlanOrder::Notify { result, text } => return self.notify(id, result, text, state).map(Some),
             PlanOrder::Ask(_) => {
                 self.questions.push(id);
                 return Ok(None);
@@ -609,7 +502,7 @@ impl PlanExecutor {
                 if let Some(why) = self.changed_before_start(&run.of, &there) {
                     return PlanAnswer::Failed { why };
                 }
-                if let Some(digest) = self.digest(&there) {
+                if let Some(digest) = self.digest(&there, run.share_limits) {
                     return PlanAnswer::RunEnded(Box::new(digest));
                 }
             }

@@ -4,6 +4,7 @@
 //! | file | what it does | what it does not do |
 //! |---|---|---|
 //! | `best_of` | what `--best-of` says; from a request for one run to the nodes of a plan | make anything |
+//! | `budget` | a changed limit of money for a plan that exists | |
 //! | `workflow` | from a workflow file to a plan: every loop is checked as a start | read the file |
 //! | `again` | a workflow file that is read again: what becomes of each node | read the file |
 //! | `start` | makes a plan: complete or not at all; holds one again to resume it | drive it |
@@ -16,6 +17,7 @@
 //! | `answers` | answers to questions, for the environment and for tasks | ask |
 //! | `worker` | a thread for checkpoints, copies, merges and the apply | run gates or agents |
 //! | `trees` | a tree by its hash, as a checkpoint of the plan or of its runs | |
+//! | `recovery` | branches of a run that is stuck: a plan that applies nothing | choose among them |
 //! | `resolve` | the run that resolves a conflict: its task and its gates | merge |
 //! | `child` | the process that drives one run or runs gates, and ends with its plan | say how the run ended |
 //! | `child_process` | the same, seen from the plan | |
@@ -26,6 +28,7 @@
 mod again;
 mod answers;
 mod best_of;
+mod budget;
 mod child;
 mod child_process;
 mod coverage;
@@ -35,6 +38,7 @@ mod folder;
 mod open_child;
 mod phases;
 mod ports;
+mod recovery;
 mod resolve;
 mod result;
 mod rollback;
@@ -46,6 +50,7 @@ mod workflow;
 
 pub use again::{WorkflowBefore, WorkflowChange, preview_workflow, reopen_workflow, workflow_before};
 pub use best_of::{BestOf, BranchAgent, Branches};
+pub use budget::{budget_request, more_budget};
 pub use child::run_if_asked;
 pub use drive::{DrivenPlan, drive_plan};
 pub use folder::{plan_context, read_plan, runs_of_plan, sweep_copies};

@@ -58,6 +58,8 @@ pub(super) struct OpenRun {
     pub(super) best: Option<Rank>,
     pub(super) iterations: u32,
     pub(super) log: PathBuf,
+    /// Whether its limit of money is its share of the plan's budget.
+    pub(super) share_limits: bool,
 }
 
 impl OpenChild {

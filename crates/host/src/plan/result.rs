@@ -2,7 +2,8 @@
 use loop_core::plan::{ResultStrength, RunDigest};
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::proof::{FindingKind, ProbeResult, RedBefore, StrengthReport};
-use loop_core::run::{Order, Outcome, Proof, ProofJudge, RunState};
+use loop_core::policy::reserve::Reserved;
+use loop_core::run::{Order, Outcome, Proof, ProofJudge, ReasonCode, RunState};
 
 /// The result of a run that has an end.
 pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
@@ -42,7 +43,17 @@ pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
         weaker: weaker(proof),
         strength: proof.and_then(|proof| proof.strength.as_deref()).map(strength),
         changed: state.progress.changes().unwrap_or_default(),
+        share_used_up: false,
     })
+}
+
+/// Whether it ended because of its own limit of money.
+pub(super) fn is_out_of_money(state: &RunState) -> bool {
+    let caps = &state.settings.shown().caps;
+    let by_budget = state.over.as_ref().is_some_and(|over| over.reason.code == ReasonCode::BudgetLimit);
+    let of_all_runs = matches!(state.budget.call(), Some(Reserved::Denied { .. }));
+    let tokens = caps.tokens.is_some_and(|most| state.tokens(state.settings.shown()) >= most);
+    by_budget && caps.cost_micros.is_some() && !of_all_runs && !tokens
 }
 
 /// What a run has cost as it is counted. Without a limit nothing is reserved, and a call that reports no cost is not

@@ -48,7 +48,7 @@ pub fn roll_back_plan(home: &Home, folder: &RunFolder, to: &str, by: &str) -> Re
     let signals = Signals::listen().map_err(|error| unable(&error))?;
     let executor = PlanExecutor::new(home, folder.clone(), context).map_err(|error| unable(&error))?;
     let Held { journal, state, lock: _held, .. } = held;
-    let mut driver = Driver::<Plan, _, _>::new(journal, state, executor, PlanSources::new(signals, None));
+    let mut driver = Driver::<Plan, _, _>::new(journal, state, executor, PlanSources::new(signals, None, None));
     let opened = PlanEvent::OpenedForRequest { by: by.to_owned() };
     let asked = PlanEvent::Requested { request: PlanRequest::Rollback { to, undo }, by: by.to_owned() };
     let driven = driver.run([opened, asked], &mut Quiet);

@@ -4,12 +4,18 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use loop_core::control::{Ask, Call};
-use loop_core::plan::{NodeId, Plan, PlanEntry, PlanEvent, PlanOrder, PlanQuestion, PlanRequest, PlanState};
+use loop_core::plan::{
+    NodeEnd, NodeId, NodeState, Plan, PlanEntry, PlanEvent, PlanNotice, PlanOrder, PlanQuestion, PlanRequest, PlanState,
+};
+use loop_core::refusal::Refusal;
+use loop_core::text;
 
+use super::budget::budget_request;
 use crate::control::{Asked, Control};
 use crate::driver::Sources;
 use crate::requests::name_of;
 use crate::signals::{CaughtSignal, Signals};
+use crate::stop_file::{StopFile, StopWord};
 use crate::terminal;
 
 /// The sources of a plan.
@@ -17,11 +23,12 @@ use crate::terminal;
 pub(super) struct PlanSources {
     signals: Signals,
     control: Option<Control>,
+    stop_file: Option<StopFile>,
 }
 
 impl PlanSources {
-    pub(super) fn new(signals: Signals, control: Option<Control>) -> Self {
-        Self { signals, control }
+    pub(super) fn new(signals: Signals, control: Option<Control>, stop_file: Option<StopFile>) -> Self {
+        Self { signals, control, stop_file }
     }
 
     /// The question that a typed line answers: the first that is open.
@@ -40,20 +47,44 @@ impl PlanSources {
         let line = terminal::line_typed(rustix::stdio::stdin()).filter(|_| Self::takes_word(state))?;
         let line = line.trim();
         let request = match Self::asked(state)? {
-            PlanQuestion::Pick => PlanRequest::Pick { node: NodeId::parse(line).ok()? },
+            PlanQuestion::Pick => NodeId::parse(line).map(|node| PlanRequest::Pick { node, anyway: false }),
             PlanQuestion::Node(_) if line.is_empty() => return None,
-            PlanQuestion::Node(node) => PlanRequest::answer(node.clone(), line),
+            PlanQuestion::Node(node) => Ok(PlanRequest::answer(node.clone(), line)),
         };
         // What cannot be picked is no answer: the question stays.
-        state.check_request(&request).ok()?;
-        Some(PlanEvent::Requested { request, by: "a key".to_owned() })
+        Some(match request.and_then(|request| state.check_request(&request).map(|()| request)) {
+            Ok(request) => PlanEvent::Requested { request, by: "a key".to_owned() },
+            Err(refusal) => PlanEvent::Noticed(PlanNotice::Message { text: not_picked(line, &refusal, state) }),
+        })
     }
+}
+
+/// Why what was typed picks no branch, and what can be typed.
+fn not_picked(line: &str, refusal: &Refusal, state: &PlanState) -> String {
+    let passes = |node: &&NodeState| node.end() == Some(&NodeEnd::Passed);
+    let names: Vec<&str> = state.nodes.iter().filter(passes).map(|node| node.id().as_str()).collect();
+    let known = state.nodes.iter().any(|node| node.id().as_str() == line);
+    let why = match line {
+        "" => "no branch was typed".to_owned(),
+        _ if known => refusal.why.clone(),
+        line => format!("there is no branch {:?}", text::one_line(line, 40)),
+    };
+    format!("{why}; type one that passes ({}) and Enter", names.join(", "))
 }
 
 /// What a signal asks of a plan: to stop after the iterations, or now.
 fn request_of_signal(signal: CaughtSignal) -> PlanEvent {
     let request = if signal.is_urgent { PlanRequest::Abort } else { PlanRequest::Stop };
     PlanEvent::Requested { request, by: signal.name.to_owned() }
+}
+
+/// What the stop file asks of a plan.
+fn request_of_file(word: StopWord) -> PlanEvent {
+    match word {
+        StopWord::Stop { by } => PlanEvent::Requested { request: PlanRequest::Stop, by },
+        StopWord::Abort { by } => PlanEvent::Requested { request: PlanRequest::Abort, by },
+        StopWord::Other(text) => PlanEvent::Noticed(PlanNotice::Message { text }),
+    }
 }
 
 /// What another command asks.
@@ -67,29 +98,37 @@ fn request_of(call: &Call, state: &PlanState) -> Result<PlanRequest, String> {
         Ask::Resume => Ok(PlanRequest::Resume),
         Ask::Cancel => Ok(PlanRequest::Cancel),
         Ask::Pick { branch } => {
-            let request = PlanRequest::Pick { node: NodeId::parse(branch).map_err(|refusal| refusal.why)? };
-            let checked = state.check_request(&request);
-            checked.map(|()| request).map_err(|refusal| format!("{}; {}", refusal.why, refusal.hint))
+            let node = NodeId::parse(branch).map_err(|refusal| refusal.why)?;
+            checked(PlanRequest::Pick { node, anyway: false }, state)
+        }
+        Ask::Set(changes) => {
+            let request = budget_request(changes, state).map_err(|refusal| refusal.sentence())?;
+            checked(request, state)
         }
         Ask::Answer { node, text, proceed } => {
             let node = NodeId::parse(node).map_err(|refusal| refusal.why)?;
-            let request = PlanRequest::Answer { node, text: text.clone(), proceed: *proceed };
-            let checked = state.check_request(&request);
-            checked.map(|()| request).map_err(|refusal| format!("{}; {}", refusal.why, refusal.hint))
+            checked(PlanRequest::Answer { node, text: text.clone(), proceed: *proceed }, state)
         }
         Ask::Inject { .. }
-        | Ask::Set(_)
         | Ask::Checkpoint { .. }
         | Ask::Rollback(_)
         | Ask::RollbackPaths(_)
         | Ask::CancelRollback
+        | Ask::Note(_)
         | Ask::Reset { .. } => Err("a plan takes this for each of its loops: name one of them".to_owned()),
     }
+}
+
+/// The request, where it makes sense now.
+fn checked(request: PlanRequest, state: &PlanState) -> Result<PlanRequest, String> {
+    let fits = state.check_request(&request);
+    fits.map(|()| request).map_err(|refusal| format!("{}; {}", refusal.why, refusal.hint))
 }
 
 impl Sources<Plan> for PlanSources {
     fn poll(&mut self, state: &PlanState) -> Vec<PlanEvent> {
         let mut events: Vec<PlanEvent> = self.signals.take().into_iter().map(request_of_signal).collect();
+        events.extend(self.stop_file.as_mut().and_then(|file| file.found(Instant::now())).map(request_of_file));
         if Self::takes_word(state) {
             events.extend(Self::typed(state));
         }
@@ -123,7 +162,7 @@ impl Sources<Plan> for PlanSources {
         self.signals.wants().chain(control).chain(word).collect()
     }
 
-    fn wakes_in(&self, _: Instant) -> Option<Duration> {
-        None
+    fn wakes_in(&self, now: Instant) -> Option<Duration> {
+        self.stop_file.as_ref().map(|file| file.wakes_in(now))
     }
 }

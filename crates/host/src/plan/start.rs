@@ -18,7 +18,7 @@ use crate::fs::{fresh_id, hex, sync_folder, write_synced};
 use crate::launch::{
     self, LaunchAnswers, LaunchCaller, LaunchNote, LaunchRequest, PersonAnswer, PlanLaunch, Prepared, TaskSource,
 };
-use crate::paths::{Home, text_of};
+use crate::paths::{Home, path_of, text_of};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{Held, LongTexts, NewFolder, RunFolder, StartLock, create_as, store_name};
 use crate::secrets;
@@ -78,7 +78,6 @@ pub fn prepare_best_of(
     let given = [typed.clone(), best_of.branches.given(0, &typed)].concat();
     let first = launch::prepare(home, LaunchRequest { given, ..request }, caller)?;
     check_settings(&first.settings, "--best-of")?;
-    note_unused(&first.settings, caller);
     if let Some(text) = small_share(&first, best_of.branches.count()) {
         caller.note(LaunchNote::important(text));
     }
@@ -179,17 +178,6 @@ fn refuse_typed(settings: &Settings, name: &str) -> Result<(), LaunchRefusal> {
         (keys::commit_message(), by_itself, at_end),
         (keys::commit_hooks(), by_itself, at_end),
         (keys::with_own_edits(), by_itself, at_end),
-        (
-            keys::notify(),
-            "a plan does not notify yet, and each of its loops would",
-            "leave it out; in a shell: loop start …; notify-send done",
-        ),
-        (
-            keys::stop_file(),
-            "a plan does not look for a stop file yet",
-            "leave it out; to stop all of it: loop stop PLAN",
-        ),
-        (keys::clear_stop(), "a plan does not look for a stop file yet", "remove the file by hand"),
         (keys::reset_circuit(), "each of its loops is new, and its breaker is closed", "leave it out"),
     ];
     match flags.into_iter().find(|(key, ..)| settings.resolved.is_typed(key)) {
@@ -201,14 +189,10 @@ fn refuse_typed(settings: &Settings, name: &str) -> Result<(), LaunchRefusal> {
     }
 }
 
-/// Says what was set and is not used by a plan yet.
-pub(super) fn note_unused(settings: &Settings, caller: &mut dyn LaunchCaller) {
+/// The command that says that a plan has ended, where a person wants that.
+pub(super) fn notify_of(settings: &Settings) -> Option<String> {
     let output = &settings.values.output;
-    let unused = [(output.notify, "--notify"), (output.stop_file.is_some(), "--stop-file")];
-    for (_, name) in unused.into_iter().filter(|(is_set, _)| *is_set) {
-        let text = format!("note: {name} is not used yet where several loops work for one goal");
-        caller.note(LaunchNote::important(text));
-    }
+    output.notify.then(|| output.notification_cmd.clone())
 }
 
 /// The settings of every branch: what is done once for the whole plan is not done by a branch.
@@ -338,7 +322,10 @@ pub fn create_plan(
         call_micros: worst_call(first),
         keep_going: true,
         unattended: !caller.is_attended(),
+        stop_file: first.settings.values.output.stop_file.clone(),
+        notify: notify_of(&first.settings),
         origin: None,
+        recovers: None,
         parts: 0,
         nodes,
         on_complete: Vec::new(),
@@ -349,6 +336,7 @@ pub fn create_plan(
     launch::end_orphans(home, Some(&first.place), &mut |note| caller.note(note))?;
     let claimed = claim(home, &start, &id, &first.place)?;
     first.store_approval(home)?;
+    launch::clear_stop(first)?;
     let new = NewFolder { id, program: &spec.program, files: &files };
     let held = create_as::<Plan>(&home.plans(), &start, &new, PlanEvent::Created(Box::new(spec.clone())))?;
     drop(start);
@@ -468,6 +456,8 @@ pub(super) fn reopen_with(
     launch::end_orphans(home, Some(&spec.workspace), &mut |note| caller.note(note))?;
     let claimed = claim(home, &start, &id, &spec.workspace)?;
     drop(start);
+    let stop_file = new_spec.as_deref().map_or(&spec.stop_file, |new| &new.stop_file);
+    launch::check_no_stop_file(stop_file.as_deref(), &path_of(&spec.workspace.path))?;
     let path = &held.folder.path;
     let unable = |error: std::io::Error| LaunchRefusal::of(RefusalKind::Unable, &error);
     for (name, text) in &files {

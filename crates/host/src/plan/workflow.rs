@@ -12,7 +12,7 @@ use loop_core::workflow::{EntryWork, PARALLEL_DEFAULT, Workflow, WorkflowEntry, 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::start::{ReadyPlan, agent_words, branch_settings, check_settings, gates_ms, note_unused, worst_call};
+use super::start::{ReadyPlan, agent_words, branch_settings, check_settings, gates_ms, notify_of, worst_call};
 use crate::fs::{fresh_id, hex};
 use crate::launch::{
     self, LaunchCaller, LaunchNote, LaunchQuestion, LaunchRequest, PersonAnswer, PlanLaunch, Prepared, TaskSource,
@@ -115,7 +115,6 @@ pub fn prepare_workflow(
         };
         let prepared = launch::prepare(home, launch, &mut once).map_err(|refusal| of_entry(refusal, entry))?;
         check_settings(&prepared.settings, "a workflow").map_err(|refusal| of_entry(refusal, entry))?;
-        note_unused(&prepared.settings, &mut once);
         loops.push(Some(prepared));
     }
     let prepared = PreparedWorkflow { request, loops };
@@ -190,6 +189,7 @@ pub fn create_workflow(
     launch::end_orphans(home, Some(&first.place), &mut |note| caller.note(note))?;
     let claimed = claim(home, &start, &id, &first.place)?;
     first.store_approval(home)?;
+    launch::clear_stop(first)?;
     let new = NewFolder { id, program: &spec.program, files: &files };
     let held = create_as::<Plan>(&home.plans(), &start, &new, PlanEvent::Created(Box::new(spec.clone())))?;
     drop(start);
@@ -245,7 +245,10 @@ pub(super) fn spec_of(
         call_micros: prepared.loops.iter().flatten().map(worst_call).max().unwrap_or(0),
         keep_going: request.start.keep_going,
         unattended: !attended,
+        stop_file: first.settings.values.output.stop_file.clone(),
+        notify: notify_of(&first.settings),
         origin: Some(origin),
+        recovers: None,
         parts: 0,
         nodes,
         on_complete: workflow.on_complete.clone(),

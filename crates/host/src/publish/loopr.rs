@@ -38,16 +38,16 @@ impl Loopr {
         let before = self.shown.take();
         let before = before.as_ref();
         if before.map(|before| before.call_count) != Some(files.call_count) {
-            self.folder.put(".call_count", &format!("{}\n", files.call_count))?;
+            self.folder.put(".call_count", format!("{}\n", files.call_count).as_bytes())?;
         }
         if before.map(|before| &before.last_reset) != Some(&files.last_reset) {
-            self.folder.put(".last_reset", &format!("{}\n", files.last_reset))?;
+            self.folder.put(".last_reset", format!("{}\n", files.last_reset).as_bytes())?;
         }
         if before.map(|before| &before.counts) != Some(&files.counts) {
-            self.folder.put("loop-state.json", &pretty(&files.counts))?;
+            self.folder.put("loop-state.json", pretty(&files.counts).as_bytes())?;
         }
         if before.map(|before| &before.status) != Some(&files.status) {
-            self.folder.put("status.json", &pretty(&files.status))?;
+            self.folder.put("status.json", pretty(&files.status).as_bytes())?;
         }
         self.shown = Some(files);
         Ok(())

@@ -149,6 +149,9 @@ pub fn plan_of(home: &Home, folder: &RunFolder, rules: CommitRules) -> Result<Co
             return Err(not_done("gates fail in the workspace that pass in the branch")
                 .hint("fix that, then commit by hand: git add -p"));
         }
+        (Some(PlanOutcome::Taken), _) => {
+            return Err(not_done("you took a branch that does not pass").hint("commit it by hand: git add -p"));
+        }
         (None, _) => return Err(not_done("it has no end yet").hint(format!("loop status {id}"))),
         (Some(_), _) => {
             return Err(not_done("its result is not in the workspace").hint(format!("loop status {id}")));

@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use loop_core::ids::RunId;
 use loop_core::policy::limiter::HOUR_MS;
 use loop_core::policy::reserve::{CallCost, Cap, DAY_MS, Day, Reserved, Wanted};
+use loop_core::run::Outcome;
 use loop_core::time::At;
-use loop_host::ledger::{Caller, Ledger, LedgerError, is_dead};
+use loop_host::ledger::{Caller, EndedRun, Ledger, LedgerError, is_dead};
 use tempfile::TempDir;
 
 const NOON: u64 = 20_000 * DAY_MS + DAY_MS / 2;
@@ -83,6 +84,7 @@ const TEN_DOLLARS: Wanted = Wanted {
     tokens_per_day: None,
     worst_micros: 4_000_000,
     worst_tokens: 50,
+    scarce_per_day: None,
 };
 
 #[test]
@@ -448,4 +450,25 @@ fn whoever_dies_and_whatever_is_hidden_a_day_costs_at_most_one_call_more_than_it
         assert!(at_worst < cap + worst, "step {step}: {at_worst}");
     }
     assert!(refused > 3 && truly_spent > cap / 3, "{refused} {truly_spent}: the law says something");
+}
+
+#[test]
+fn a_ledger_of_the_form_before_gets_the_tables_of_limits_and_keeps_its_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = run("one");
+    let caller = Caller { run: &id, account: "claude", key: "project claude" };
+    let spent = CallCost::of(Some(250_000), Some(15), &TEN_DOLLARS);
+    let ledger = Ledger::open(folder.path()).unwrap();
+    ledger.record(&caller, at(0), spent).unwrap();
+    let before = ledger.day(at(0)).unwrap();
+    drop(ledger);
+    let older = "DROP TABLE windows; DROP TABLE call_models; DROP TABLE ended_runs; PRAGMA user_version = 2;";
+    rusqlite::Connection::open(folder.path().join("ledger.db")).unwrap().execute_batch(older).unwrap();
+    let ledger = Ledger::open(folder.path()).unwrap();
+    assert_eq!(ledger.day(at(0)).unwrap(), before);
+    assert_eq!((ledger.windows_seen("claude", 0).unwrap(), ledger.finished_runs("claude").unwrap()), (vec![], vec![]));
+    ledger.note_end(&EndedRun::of(&id, Outcome::Verified, at(5).wall_ms)).unwrap();
+    let finished = ledger.finished_runs("claude").unwrap();
+    assert_eq!((finished[0].calls, finished[0].cost_micros, finished[0].tokens), (1, Some(250_000), Some(15)));
+    assert_eq!(ledger.used_since(0).unwrap()[0].run, "one");
 }

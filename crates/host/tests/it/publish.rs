@@ -28,6 +28,7 @@ fn at(iteration: u32) -> (Entry, RunState) {
         ended: Ended::Exit(0),
         duration_ms: 1,
         output: Output::default(),
+        first_text: None,
         last_text: String::new(),
         left_running: 0,
         not_stored: None,

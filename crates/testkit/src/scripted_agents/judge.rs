@@ -43,6 +43,8 @@ pub struct Row {
     pub iterations: u64,
     /// With how many calls of the agent.
     pub calls: usize,
+    /// About how many tokens of its longest prompt are the harness's.
+    pub prompt_tokens: u64,
     /// Whether it was called done and was not.
     pub false_completion: bool,
     /// What is wrong; nothing where all is right.
@@ -53,12 +55,8 @@ pub struct Row {
 #[must_use]
 pub fn judge(program: &str, player: &str, behaviour: &'static Behaviour, agent: &'static str) -> Row {
     let env = prepare(program, player, behaviour, agent);
-    let goal = behaviour.goal;
-    let mut words = vec!["start", goal, "--agent", agent, "--json", "-n", ITERATIONS];
-    words.extend(behaviour.gate.iter().chain(behaviour.arguments));
-    let ran = env.run(&words);
+    let (ran, ended) = play_loop(&env, behaviour, agent, &[]);
     let events: Vec<Value> = ran.out().lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let ended = events.iter().find(|event| event["event"] == "ended").cloned().unwrap_or_default();
     let ideal = behaviour.ideal_codex.filter(|_| agent == "codex").unwrap_or(behaviour.ideal);
     let seen = Seen { env: &env, ran: &ran, events: &events, ended: &ended };
     let done = seen.word("outcome") == "verified" || ended["verified"] == true;
@@ -66,6 +64,8 @@ pub fn judge(program: &str, player: &str, behaviour: &'static Behaviour, agent: 
     let mut faults = seen.faults_of_end(ideal, behaviour.over);
     faults.extend(false_completion.then(|| "a false completion".to_owned()));
     faults.extend(seen.misread(behaviour));
+    let prompts = seen.prompts();
+    faults.extend(seen.long_prompts(&prompts));
     faults.extend(behaviour.checks.iter().filter_map(|check| seen.fault(*check)));
     let code = ran.code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
     Row {
@@ -76,13 +76,26 @@ pub fn judge(program: &str, player: &str, behaviour: &'static Behaviour, agent: 
         why: seen.word("why").to_owned(),
         iterations: ended["iterations"].as_u64().unwrap_or(0),
         calls: seen.calls().len(),
+        prompt_tokens: prompts.iter().filter_map(|(_, tokens)| *tokens).max().unwrap_or(0),
         false_completion,
         faults,
     }
 }
 
+/// Starts the loop of a behaviour, with more arguments, and gives its last event.
+pub(super) fn play_loop(env: &TestEnv, behaviour: &'static Behaviour, agent: &str, more: &[&str]) -> (Ran, Value) {
+    let mut words = vec!["start", behaviour.goal, "--agent", agent, "--json", "-n", ITERATIONS];
+    words.extend(behaviour.gate.iter().chain(behaviour.arguments));
+    words.extend(more);
+    let ran = env.run(&words);
+    let out = ran.out();
+    let mut events = out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let ended = events.find(|event| event["event"] == "ended").unwrap_or_default();
+    (ran, ended)
+}
+
 /// A user with the project, and the agent on the PATH.
-fn prepare(program: &str, player: &str, behaviour: &Behaviour, agent: &str) -> TestEnv {
+pub(super) fn prepare(program: &str, player: &str, behaviour: &Behaviour, agent: &str) -> TestEnv {
     let env = TestEnv::new(program).run_by(&["timeout", "-k", "9", NEVER_ENDS_S]);
     let env = env.with("ANTHROPIC_API_KEY", "dummy-key-of-a-test").with("OPENAI_API_KEY", "dummy-key-of-a-test");
     fs::create_dir(env.root().join("calls")).expect("a folder");
@@ -105,6 +118,9 @@ fn truth(behaviour: &Behaviour) -> &'static str {
     if behaviour.truth.is_empty() { "sh ../truth.sh" } else { behaviour.truth }
 }
 
+/// About how many tokens the harness may add to a prompt.
+const PROMPT_TOKENS_MAX: u64 = 6_000;
+
 /// What can be seen of a loop that is over.
 struct Seen<'a> {
     env: &'a TestEnv,
@@ -114,6 +130,37 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
+    /// Every prompt that was sent: its place, and about how many tokens of it are the harness's. None without a list of
+    /// its sections.
+    fn prompts(&self) -> Vec<(String, Option<u64>)> {
+        let inside = |folder: &std::path::Path| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect::<Vec<_>>()
+        };
+        let runs = inside(&self.env.state().join("runs"));
+        let iterations: Vec<_> = runs.iter().flat_map(|run| inside(&run.join("iterations"))).collect();
+        let attempts = iterations.iter().flat_map(|iteration| inside(iteration));
+        let tokens = |attempt: &std::path::Path| {
+            let list: Value = serde_json::from_str(&fs::read_to_string(attempt.join("prompt.json")).ok()?).ok()?;
+            let own = list["sections"].as_array()?.iter().filter(|section| section["by_person"] != true);
+            Some(own.filter_map(|section| section["tokens"].as_u64()).sum())
+        };
+        let sent = attempts.filter(|attempt| attempt.join("prompt.md").exists());
+        sent.map(|attempt| (attempt.display().to_string(), tokens(&attempt))).collect()
+    }
+
+    /// Prompts to which the harness added more than it may, and prompts without a list of their sections.
+    fn long_prompts(&self, prompts: &[(String, Option<u64>)]) -> Vec<String> {
+        let long = |(place, tokens): &(String, Option<u64>)| match tokens {
+            None => Some(format!("{place} has no list of its sections")),
+            Some(tokens) if *tokens > PROMPT_TOKENS_MAX => Some(format!("{place} has {tokens} tokens of the harness")),
+            Some(_) => None,
+        };
+        let none = prompts.is_empty() && !self.calls().is_empty();
+        let none = none.then(|| "the agent was called, and no prompt is stored".to_owned());
+        prompts.iter().filter_map(long).chain(none).collect()
+    }
+
     fn word(&self, name: &str) -> &str {
         self.ended[name].as_str().unwrap_or("nothing")
     }
@@ -222,7 +269,8 @@ fn read_as(turn: &Turn) -> Option<Option<&'static str>> {
 #[must_use]
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::from(
-        "| behaviour | agent | ideal | got | iterations (ideal) | calls | verdict |\n|---|---|---|---|---|---|---|\n",
+        "| behaviour | agent | ideal | got | iterations (ideal) | calls | tokens | verdict |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     for row in rows {
         let Ideal { outcome, reason, code, iterations } = row.ideal;
@@ -232,12 +280,14 @@ pub fn table(rows: &[Row]) -> String {
             (false, true) => "right",
         };
         text.push_str(&format!(
-            "| {} | {} | {outcome}/{reason}, exit {code} | {} | {} ({iterations}) | {} | {verdict} |\n",
-            row.name, row.agent, row.got, row.iterations, row.calls
+            "| {} | {} | {outcome}/{reason}, exit {code} | {} | {} ({iterations}) | {} | {} | {verdict} |\n",
+            row.name, row.agent, row.got, row.iterations, row.calls, row.prompt_tokens
         ));
     }
     let wrong = rows.iter().filter(|row| !row.faults.is_empty()).count();
     let false_ones = rows.iter().filter(|row| row.false_completion).count();
-    text.push_str(&format!("\n{} rows, {wrong} wrong, {false_ones} false completions\n", rows.len()));
+    let longest = rows.iter().map(|row| row.prompt_tokens).max().unwrap_or(0);
+    text.push_str(&format!("\n{} rows, {wrong} wrong, {false_ones} false completions, ", rows.len()));
+    text.push_str(&format!("at most about {longest} tokens of the harness in a prompt\n"));
     text
 }

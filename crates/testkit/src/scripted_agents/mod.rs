@@ -11,11 +11,13 @@ mod liars;
 mod money;
 mod play;
 mod provider;
+mod replayed;
 mod said;
 mod stuck;
 
 pub use judge::{Row, judge, table};
 pub use play::play;
+pub use replayed::replay_faults;
 
 /// One behaviour: the project, the agent's turns, and the end that a loop with it should have.
 #[derive(Debug, Clone, Copy)]

@@ -46,6 +46,7 @@ fn attempt(env: &TestEnv, permissions: Permissions, session: Option<&str>) -> Re
         permissions,
         network: false,
         model: None,
+        effort: None,
         args: &[],
         root: true,
         budget: None,

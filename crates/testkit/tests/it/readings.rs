@@ -72,6 +72,7 @@ impl Program {
             permissions: Permissions::Work,
             network: false,
             model: None,
+            effort: None,
             args: &[],
             root: true,
             budget: None,

@@ -1,4 +1,4 @@
-//! `<promise>` and `<progress>` in the agent's own final message.
+//! `<promise>`, `<progress>`, `<note>` and `<strike>` in the agent's own final message.
 use std::collections::BTreeSet;
 
 use super::own_words::MessageLines;
@@ -20,6 +20,10 @@ pub struct Markers {
     pub promise: Option<String>,
     /// All words of progress, a bounded number.
     pub progress: Vec<String>,
+    /// All words of notes, a bounded number.
+    pub notes: Vec<String>,
+    /// The numbers of notes that are to be struck, a bounded number.
+    pub struck: Vec<u32>,
 }
 
 /// The marks in a text that are neither quoted nor an echo of what was asked.
@@ -34,18 +38,22 @@ pub fn find(text: &str, asked: &str) -> Markers {
     let promise =
         tags(&clean, "promise").into_iter().rev().find(|tag| counts(tag, &message) && !asked.has(tag, &message));
     let promise = promise.map(|tag| tag.inner.trim().to_owned()).filter(|words| !words.is_empty());
-    let mut progress = Vec::new();
-    for tag in tags(&clean, "progress") {
-        if progress.len() == PROGRESS_MAX {
-            break;
-        }
+    let progress = own_words(&clean, "progress", &message, &asked.progress);
+    let notes = own_words(&clean, "note", &message, &asked.notes);
+    let struck = own_words(&clean, "strike", &message, &asked.struck);
+    // `3`, `n3` or `N3`.
+    let struck = struck.iter().filter_map(|words| words.trim_start_matches(['n', 'N']).parse().ok()).collect();
+    Markers { promise, progress, notes, struck }
+}
+
+/// The words in tags of that name that are the agent's own: not quoted, and not what it was asked.
+fn own_words(clean: &str, name: &str, message: &MessageLines<'_>, asked: &BTreeSet<String>) -> Vec<String> {
+    let own = |tag: Tag<'_>| {
         let words = text::one_line(tag.inner, PROGRESS_LETTERS_MAX);
         let own = !words.is_empty() && !tag.is_code() && message.is_own(tag.line, tag.last_line);
-        if own && !asked.progress.contains(&words) {
-            progress.push(words);
-        }
-    }
-    Markers { promise, progress }
+        (own && !asked.contains(&words)).then_some(words)
+    };
+    tags(clean, name).into_iter().filter_map(own).take(PROGRESS_MAX).collect()
 }
 
 /// A tag and its place.
@@ -92,6 +100,10 @@ struct Asked {
     promises: BTreeSet<(String, String)>,
     /// The text between tags of progress.
     progress: BTreeSet<String>,
+    /// The same for notes.
+    notes: BTreeSet<String>,
+    /// The same for notes to be struck.
+    struck: BTreeSet<String>,
 }
 
 impl Asked {
@@ -102,7 +114,8 @@ impl Asked {
         let message = MessageLines::of(&clean);
         let promises = tags(&clean, "promise").iter().map(|tag| place(tag, &message)).collect();
         let words = |tag: Tag<'_>| text::one_line(tag.inner, PROGRESS_LETTERS_MAX);
-        Self { promises, progress: tags(&clean, "progress").into_iter().map(words).collect() }
+        let inside = |name: &str| tags(&clean, name).into_iter().map(words).collect();
+        Self { promises, progress: inside("progress"), notes: inside("note"), struck: inside("strike") }
     }
 
     fn has(&self, tag: &Tag<'_>, message: &MessageLines<'_>) -> bool {

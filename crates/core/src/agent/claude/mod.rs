@@ -18,6 +18,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     install: "npm install -g @anthropic-ai/claude-code",
     sign_in: "run `claude` once and sign in, or set ANTHROPIC_API_KEY",
     tried: Some("2.1.326"),
+    efforts: &["high", "max"],
     system: SystemBy::Call,
     stop_signal: StopSignal::Interrupt,
     own_files: &["CLAUDE.md", "CLAUDE.local.md", ".mcp.json", ".claude/"],
@@ -47,6 +48,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     allow_hint: "--permissions all, or permissions.allow in .claude/settings.json",
     call,
     reader,
+    keeps_budget: true,
     ..BASE
 };
 
@@ -101,6 +103,9 @@ fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     }
     if let Some(model) = ask.model {
         argv.extend(["--model", model]);
+    }
+    if let Some(effort) = ask.effort {
+        argv.extend(["--effort", effort]);
     }
     let budget = ask.budget.map(dollars);
     if let Some(budget) = &budget {

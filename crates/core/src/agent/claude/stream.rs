@@ -15,6 +15,7 @@ use crate::agent::adapter::Begin;
 use crate::agent::json::{EventReader, LineCounts, LineKind, may_be_object};
 use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::provider::reset;
+use crate::agent::provider::window::{self, LimitWindow, WindowSource, WindowState};
 use crate::agent::provider::wording::{ProviderError, Vendor};
 use crate::agent::reading::{End, Live, Reading, Terminal, Usage};
 use crate::ended::Ended;
@@ -82,6 +83,8 @@ pub(in crate::agent) struct ClaudeStream {
     /// The provider stopped us until then.
     rejected: bool,
     resets_ms: Option<u64>,
+    /// What was said of each limit last.
+    windows: Vec<LimitWindow>,
     terminal: Terminal,
     /// The last line that says how the run came out, and what it says.
     result: Vec<u8>,
@@ -107,6 +110,7 @@ impl ClaudeStream {
             refused: false,
             rejected: false,
             resets_ms: None,
+            windows: Vec::new(),
             terminal: Terminal::Missing,
             result: Vec::new(),
             outcome: ResultLine::default(),
@@ -258,11 +262,11 @@ impl ClaudeStream {
         let kind = info.get("rateLimitType").and_then(Value::as_str).unwrap_or("some").replace('_', " ");
         let status = info.get("status").and_then(Value::as_str).unwrap_or_default();
         self.rejected = status == "rejected";
+        window::keep(&mut self.windows, window_of(info, status));
         // Of several limits that are reached, the one that lasts longest is to be waited for.
         self.resets_ms = self.resets_ms.filter(|_| self.rejected);
         if self.rejected {
-            let moment = info.get("resetsAt").or_else(|| info.get("resets_at"));
-            self.resets_ms = self.resets_ms.max(moment.and_then(reset::in_field));
+            self.resets_ms = self.resets_ms.max(resets_ms(info));
             live.push(Live::Note(format!("the {kind} limit is reached")));
         } else if status == "allowed_warning" {
             let used =
@@ -294,6 +298,27 @@ impl ClaudeStream {
         self.terminal = if outcome.error || error_as_message { Terminal::Error } else { Terminal::Success };
         self.session = self.session.take().or_else(|| outcome.session.clone());
         self.outcome = outcome;
+    }
+}
+
+/// When a limit begins again.
+fn resets_ms(info: &Value) -> Option<u64> {
+    info.get("resetsAt").or_else(|| info.get("resets_at")).and_then(reset::in_field)
+}
+
+/// What an event says about one limit.
+fn window_of(info: &Value, status: &str) -> LimitWindow {
+    let name = info.get("rateLimitType").and_then(Value::as_str).and_then(window::name);
+    LimitWindow {
+        name: name.unwrap_or_else(|| window::UNNAMED.to_owned()),
+        used_permille: info.get("utilization").and_then(window::permille_of_share),
+        resets_ms: resets_ms(info),
+        state: match status {
+            "rejected" => WindowState::Reached,
+            "allowed_warning" => WindowState::Near,
+            _ => WindowState::Open,
+        },
+        source: WindowSource::Event,
     }
 }
 
@@ -352,6 +377,7 @@ impl EventReader for ClaudeStream {
             tool_calls: self.tool_calls,
             denials: self.outcome.denials.clone(),
             question: self.question.clone(),
+            windows: self.windows.clone(),
             ..Reading::default()
         };
         let well = self.terminal == Terminal::Success && *end.ended == Ended::Exit(0);

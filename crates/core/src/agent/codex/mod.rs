@@ -1,11 +1,12 @@
 //! `codex`: Codex CLI, driven by `codex exec --json`.
 pub mod args;
+mod session;
 mod stream;
 pub(super) mod words;
 
 use self::args::has_any;
 use self::stream::CodexReader;
-use crate::agent::adapter::{Adapter, BASE, Begin, SystemBy};
+use crate::agent::adapter::{Adapter, BASE, Begin, SessionRecord, SystemBy};
 use crate::agent::command::{AgentCommand, AttemptSpec, Permissions};
 use crate::agent::json::JsonLines;
 use crate::agent::reading::Reader;
@@ -19,6 +20,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     sign_in: "run `codex login` once, or set CODEX_API_KEY",
     tried: Some("0.169.0"),
     system: SystemBy::Call,
+    efforts: &["high", "xhigh"],
     own_files: &["AGENTS.md", "AGENTS.override.md", ".codex/"],
     variables: &["CODEX_", "OPENAI_"],
     markers: &[
@@ -36,6 +38,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     signed_in_files: &[".codex/auth.json"],
     allow_hint: "--permissions all, or --agent-network",
+    session_record: Some(SessionRecord {
+        home_variable: "CODEX_HOME",
+        home_folder: ".codex",
+        folder: "sessions",
+        read: session::windows,
+    }),
     call,
     reader,
     ..BASE
@@ -93,6 +101,9 @@ fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     }
     if let Some(model) = ask.model.filter(|_| !users(&["-m", "--model"])) {
         add(&["-m", model]);
+    }
+    if let Some(effort) = ask.effort {
+        add(&["-c", &format!("model_reasoning_effort={effort}")]);
     }
     // What belongs to the user stands before `resume`, which takes fewer arguments than `exec`.
     argv.extend(ask.args.iter().cloned());

@@ -4,6 +4,7 @@ use serde_json::Value;
 use super::words::{self, Refused};
 use crate::agent::json::{EventReader, LineCounts, LineKind, number, word};
 use crate::agent::provider::failure::Failure;
+use crate::agent::provider::window::{self, LimitWindow, WindowSource};
 use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
 use crate::agent::stream::is_session_name;
 use crate::ended::Ended;
@@ -37,6 +38,7 @@ pub(in crate::agent) struct CodexReader {
     tool_calls: u32,
     open: Vec<String>,
     denials: Denials,
+    windows: Vec<LimitWindow>,
 }
 
 impl CodexReader {
@@ -49,7 +51,12 @@ impl CodexReader {
         if !["error", "thread.started"].contains(&kind) {
             self.retry = None;
         }
+        if let Some(limits) = event.get("rate_limits") {
+            let said = window::of_rate_limits(limits, WindowSource::Event);
+            said.into_iter().for_each(|window| window::keep(&mut self.windows, window));
+        }
         match kind {
+            "token_count" => {}
             "thread.started" => {
                 let name = Some(word(event, "thread_id")).filter(|name| is_session_name(name));
                 self.session = name.map(str::to_owned);
@@ -245,6 +252,7 @@ impl EventReader for CodexReader {
             session: self.session,
             usage: self.usage,
             tool_calls: Some(self.tool_calls),
+            windows: self.windows,
             ..Reading::default()
         }
     }

@@ -139,6 +139,7 @@ mod tests {
             permissions,
             network: false,
             model: None,
+            effort: None,
             args: &[],
             root: false,
             budget: None,
@@ -211,6 +212,7 @@ mod tests {
         let asked = AttemptSpec {
             session: Some("ses_1"),
             model: Some("a/b"),
+            effort: None,
             args: &words,
             ..ask(&ambient, Permissions::Work)
         };

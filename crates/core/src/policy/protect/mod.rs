@@ -4,6 +4,7 @@
 //! | file | what it decides |
 //! |---|---|
 //! | `script` | which files a shell line runs |
+//! | `shell_line` | a shell line taken apart: words, simple commands, options |
 //! | `wrappers` | where a program begins that another one starts (`timeout 30 make`) |
 //! | `uses` | what a gate uses: from its command, the opened files and their texts |
 //! | `task` | whether the task names a file as one that may be changed, or asks for tests to be removed |
@@ -22,6 +23,7 @@ mod named_paths;
 pub(crate) mod paths;
 mod runner_files;
 pub(in crate::policy) mod script;
+mod shell_line;
 mod suspect;
 mod target;
 mod target_loss;

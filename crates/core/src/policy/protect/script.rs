@@ -1,6 +1,8 @@
 //! Which files of the workspace a gate's line *runs*. A file that a line only reads (`grep -q done notes.txt`) is
 //! not one of them: most often it is a file that the agent has to write.
 use super::paths::name_of;
+pub(in crate::policy) use super::shell_line::{Token, clean, tokens};
+use super::shell_line::{first_file, full_path, has_letter, is_compared, option_values, simple_commands};
 use super::uses::names::looks_like_check;
 pub(in crate::policy) use super::wrappers::behind_first_words;
 use super::wrappers::{READERS, behind_first_word, is_assignment, is_before_program, lines_in_options};
@@ -56,56 +58,6 @@ pub(in crate::policy) const RUNNERS: &[&str] = &[
 const MAKERS: &[&str] = &["make", "gmake", "just", "ninja", "task"];
 /// These run a script of `package.json`.
 const PACKAGE_RUNNERS: &[&str] = &["npm", "pnpm", "yarn"];
-/// These compare what another program prints.
-const COMPARERS: &[&str] = &["diff", "cmp", "comm", "grep", "egrep", "fgrep", "rg", "jq"];
-/// These compare a file with what it was.
-const FILE_COMPARERS: &[&str] = &["git", "[", "test", "sha256sum", "sha1sum", "md5sum", "shasum", "cksum", "b2sum"];
-/// A program that prints one of these judges itself.
-const VERDICTS: &[&str] = &[
-    "pass",
-    "passed",
-    "passes",
-    "passing",
-    "fail",
-    "failed",
-    "failures",
-    "ok",
-    "success",
-    "successful",
-    "error",
-    "errors",
-    "done",
-    "green",
-    "valid",
-    "true",
-    "yes",
-];
-/// Options whose value is the next word, of shells and interpreters.
-const WITH_VALUE: &[&str] = &[
-    "-O",
-    "-I",
-    "-W",
-    "-X",
-    "-r",
-    "--require",
-    "--import",
-    "--loader",
-    "--experimental-loader",
-    "-L",
-    "-d",
-    "--project",
-    "--tsconfig",
-    "--env-file",
-    "--conditions",
-    "--config",
-    "--cwd",
-    "--rcfile",
-    "--init-file",
-    "--import-map",
-    "--test-reporter",
-    "--test-concurrency",
-    "--check-hash-based-pycs",
-];
 /// Ends of the names of script files.
 const SCRIPT_ENDS: &[&str] =
     &[".sh", ".bash", ".ksh", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl", ".php", ".lua"];
@@ -257,20 +209,6 @@ pub(super) fn reading(text: &str, workspace: &str) -> ShellReading {
     let functions = functions_in(text);
     let is_bare = |program: &String| !program.contains('/') && !functions.contains(program);
     ShellReading { programs: programs.into_iter().filter(is_bare).collect(), ..read }
-}
-
-/// A piece of a line.
-#[derive(Debug, PartialEq, Eq)]
-pub(in crate::policy) enum Token {
-    Word(String),
-    /// The command ends.
-    End,
-    /// The command ends, and the next one reads what it prints.
-    Pipe,
-    /// What comes next is read by the command.
-    Input,
-    /// What comes next is written.
-    Output,
 }
 
 struct Found<'a> {
@@ -545,19 +483,6 @@ impl<'a> Found<'a> {
     }
 }
 
-/// An absolute path without `.` and `..`.
-fn full_path(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    format!("/{}", parts.join("/"))
-}
-
 fn is_python(name: &str) -> bool {
     name.strip_prefix("python").is_some_and(|end| end.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
@@ -573,183 +498,8 @@ fn only_parses(name: &str, words: &[String]) -> bool {
     }
 }
 
-/// Whether short options have a letter: `-n`, `-en`.
-fn has_letter(word: &str, letter: char) -> bool {
-    let letters = word.strip_prefix('-').unwrap_or_default();
-    letters.contains(letter) && letters.chars().all(|letter| letter.is_ascii_alphabetic())
-}
-
 fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name) || LIKE_SHELLS.contains(&name)
-}
-
-/// The values of options: `-f x`, `-fx`, `--file x`, `--file=x`.
-fn option_values<'a>(words: &'a [String], options: &[&str]) -> Vec<&'a str> {
-    let mut found = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let value = options.iter().find_map(|option| {
-            let value = word.strip_prefix(option)?;
-            match value.strip_prefix('=') {
-                _ if value.is_empty() => words.get(at + 1).map(String::as_str),
-                Some(value) => Some(value),
-                // Only short options have their value joined.
-                None => (!option.starts_with("--")).then_some(value),
-            }
-        });
-        found.extend(value);
-    }
-    found
-}
-
-/// A simple command of a line.
-#[derive(Debug, Default)]
-struct SimpleCommand {
-    words: Vec<String>,
-    input: Option<String>,
-    /// The file to which it prints.
-    output: Option<String>,
-    /// The next one reads what it prints.
-    is_piped: bool,
-}
-
-fn simple_commands(line: &str) -> Vec<SimpleCommand> {
-    let mut found = Vec::new();
-    let mut now = SimpleCommand::default();
-    let mut tokens = tokens(line).into_iter().chain([Token::End]);
-    while let Some(token) = tokens.next() {
-        match token {
-            Token::Word(word) => now.words.push(word),
-            Token::Input => {
-                if let Some(Token::Word(file)) = tokens.next() {
-                    now.input = Some(file);
-                }
-            }
-            Token::Output => {
-                if let Some(Token::Word(file)) = tokens.next() {
-                    now.output = Some(file).filter(|file| !file.starts_with("/dev/"));
-                }
-            }
-            Token::End => found.push(std::mem::take(&mut now)),
-            Token::Pipe => found.push(SimpleCommand { is_piped: true, ..std::mem::take(&mut now) }),
-        }
-    }
-    found
-}
-
-/// Whether what the first command prints is compared with something: by a program of its pipe, or in a file by a later
-/// command. A word like `passed` does not count: the command has judged already.
-fn is_compared(commands: &[SimpleCommand]) -> bool {
-    let is_verdict = |word: &String| {
-        let mut parts = word.split(|letter: char| !letter.is_alphanumeric());
-        parts.any(|part| VERDICTS.contains(&part.to_ascii_lowercase().as_str()))
-    };
-    if let [SimpleCommand { output: Some(file), .. }, rest @ ..] = commands {
-        let is_sum = |program: &str| program.ends_with("sum");
-        let mut later = rest.iter().map(|next| behind_first_words(&next.words));
-        return later.any(|words| {
-            let Some((program, words)) = words.split_first() else { return false };
-            let compares = [COMPARERS, FILE_COMPARERS].iter().any(|list| list.contains(&program.as_str()));
-            let names = is_sum(program) || words.iter().any(|word| word.contains(file.as_str()));
-            compares && names && !words.iter().any(is_verdict)
-        });
-    }
-    let mut before = commands;
-    while let [first, rest @ ..] = before
-        && first.is_piped
-    {
-        let words = rest.first().map(|next| behind_first_words(&next.words)).unwrap_or_default();
-        if words.first().is_some_and(|program| COMPARERS.contains(&program.as_str())) {
-            return !words.iter().any(is_verdict);
-        }
-        before = rest;
-    }
-    false
-}
-
-/// The first word that is neither an option nor the value of one, and the words after it.
-fn first_file(words: &[String]) -> Option<(&str, &[String])> {
-    let mut rest = words;
-    while let Some((word, behind)) = rest.split_first() {
-        if !word.starts_with(['-', '+']) {
-            return Some((word, behind));
-        }
-        // Short options may stand together: `-euo pipefail`.
-        let many = !word.starts_with("--") && word.ends_with('o');
-        let skipped = usize::from(many || WITH_VALUE.contains(&word.as_str()));
-        rest = behind.get(skipped..).unwrap_or_default();
-    }
-    None
-}
-
-/// A path of the workspace without `.` and `..`; none where it leads outside or is not known before it is run.
-pub(in crate::policy) fn clean(folder: &str, word: &str) -> Option<String> {
-    if word.is_empty() || word.starts_with(['/', '~', '-']) || word.contains(['$', '`', '\0', '\n', '{']) {
-        return None;
-    }
-    let mut parts: Vec<&str> = Vec::new();
-    for part in folder.split('/').chain(word.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()?),
-            part => parts.push(part),
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join("/"))
-}
-
-/// A line as a shell would take it apart, without doing anything.
-pub(in crate::policy) fn tokens(line: &str) -> Vec<Token> {
-    let mut found = Vec::new();
-    let mut word: Option<String> = None;
-    let mut rest = line.chars().peekable();
-    while let Some(letter) = rest.next() {
-        match letter {
-            '\'' => word.get_or_insert_default().extend(rest.by_ref().take_while(|letter| *letter != '\'')),
-            '"' => quoted(&mut rest, word.get_or_insert_default()),
-            '\\' => word.get_or_insert_default().extend(rest.next().filter(|letter| *letter != '\n')),
-            '#' if word.is_none() => drop(rest.by_ref().find(|letter| *letter == '\n')),
-            ' ' | '\t' | '\r' => end_word(&mut word, &mut found),
-            '|' => {
-                end_word(&mut word, &mut found);
-                let is_or = rest.next_if_eq(&'|').is_some();
-                rest.next_if_eq(&'&');
-                found.push(if is_or { Token::End } else { Token::Pipe });
-            }
-            ';' | '&' | '(' | ')' | '`' | '\n' => {
-                end_word(&mut word, &mut found);
-                found.push(Token::End);
-            }
-            '<' | '>' => {
-                // The number of a handle is no word.
-                word = word.filter(|word| !word.chars().all(|letter| letter.is_ascii_digit()));
-                end_word(&mut word, &mut found);
-                let again = rest.next_if(|next| matches!(next, '<' | '>' | '|')).is_some();
-                if rest.next_if_eq(&'&').is_some() {
-                    while rest.next_if(|next| next.is_ascii_digit() || *next == '-').is_some() {}
-                    continue;
-                }
-                found.push(if letter == '<' && !again { Token::Input } else { Token::Output });
-            }
-            letter => word.get_or_insert_default().push(letter),
-        }
-    }
-    end_word(&mut word, &mut found);
-    found
-}
-
-fn end_word(word: &mut Option<String>, found: &mut Vec<Token>) {
-    found.extend(word.take().map(Token::Word));
-}
-
-/// What stands in double quotes.
-fn quoted(rest: &mut impl Iterator<Item = char>, word: &mut String) {
-    while let Some(letter) = rest.next() {
-        match letter {
-            '"' => return,
-            '\\' => word.extend(rest.next()),
-            letter => word.push(letter),
-        }
-    }
 }
 
 #[cfg(test)]

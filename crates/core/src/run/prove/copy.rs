@@ -48,7 +48,8 @@ fn is_given_again(cause: CancelCause) -> bool {
         | CancelCause::TimeLimit
         | CancelCause::TimeUp
         | CancelCause::Request
-        | CancelCause::Retrying => false,
+        | CancelCause::Retrying
+        | CancelCause::Urgent => false,
     }
 }
 
@@ -57,7 +58,11 @@ fn why_cancelled(cause: CancelCause) -> &'static str {
     match cause {
         CancelCause::TimeLimit | CancelCause::TimeUp => OUT_OF_TIME,
         CancelCause::Timeout | CancelCause::Silent => "it had no end within its time limit",
-        CancelCause::Abort | CancelCause::Request | CancelCause::Rollback | CancelCause::Retrying => STOPPED_BY_YOU,
+        CancelCause::Abort
+        | CancelCause::Request
+        | CancelCause::Rollback
+        | CancelCause::Retrying
+        | CancelCause::Urgent => STOPPED_BY_YOU,
     }
 }
 

@@ -12,9 +12,9 @@ topic! {
     AgentSettings {
         /// Which agent works, by its name.
         agent: String [KEY_DOC] {
-            kind: Kind::Word,
+            kind: Kind::Agents,
             default: "opencode",
-            flag: flag("agent", "NAME"),
+            flag: flag("agent", "NAME[,…]"),
             env: Some("LOOP_AGENT"),
             may_change: true,
         }

@@ -2,7 +2,8 @@
 //!
 //! A line of a topic gives the typed field that code reads, the [`Key`] from which files, flags, help, the reference
 //! page and the schema are made, and the reader from text. To add a setting, add its lines to a topic.
-use super::amounts::SettingValue;
+use super::amounts::{Millis, SettingValue};
+use super::choices::RunMode;
 use super::resolved::Resolved;
 use super::value::Kind;
 
@@ -63,47 +64,75 @@ macro_rules! topic {
 }
 
 mod agent;
+mod alerts;
 mod breaker;
 mod budget;
 mod checkpoint;
+mod context;
+mod environment;
 mod gate;
 mod guard;
+mod leash;
 mod limits;
 mod output;
+mod progress;
+mod recovery;
+mod router;
 mod start;
 
 pub use agent::AgentSettings;
+pub use alerts::AlertSettings;
 pub use breaker::BreakerSettings;
 pub use budget::BudgetSettings;
 pub use checkpoint::CheckpointSettings;
+pub use context::ContextSettings;
+pub use environment::EnvironmentSettings;
 pub use gate::GateSettings;
 pub use guard::GuardSettings;
+pub use leash::LeashSettings;
 pub use limits::LimitSettings;
 pub use output::OutputSettings;
+pub use progress::ProgressSettings;
+pub use recovery::RecoverySettings;
+pub use router::RouterSettings;
 pub use start::StartSettings;
 
 /// Every key by its name, for its text, its origin or its help.
 pub mod keys {
     pub use super::agent::keys::*;
+    pub use super::alerts::keys::*;
     pub use super::breaker::keys::*;
     pub use super::budget::keys::*;
     pub use super::checkpoint::keys::*;
+    pub use super::context::keys::*;
+    pub use super::environment::keys::*;
     pub use super::gate::keys::*;
     pub use super::guard::keys::*;
+    pub use super::leash::keys::*;
     pub use super::limits::keys::*;
     pub use super::output::keys::*;
+    pub use super::progress::keys::*;
+    pub use super::recovery::keys::*;
+    pub use super::router::keys::*;
     pub use super::start::keys::*;
 }
 
 /// The headings and keys of all topics, in the order in which help shows them.
-const TOPICS: [(&str, &[&Key]); 9] = [
+const TOPICS: &[(&str, &[&Key])] = &[
     ("Gates (when a loop is done)", GateSettings::KEYS),
     ("Limits of time and number", LimitSettings::KEYS),
     ("Agent", AgentSettings::KEYS),
+    ("Several agents", RouterSettings::KEYS),
+    ("What the agent gets to read", ContextSettings::KEYS),
     ("What the agent may not change", GuardSettings::KEYS),
+    ("Progress (what counts as progress)", ProgressSettings::KEYS),
     ("Breaker (when a loop makes no progress)", BreakerSettings::KEYS),
+    ("Recovery (what is tried when a loop is stuck)", RecoverySettings::KEYS),
+    ("Long leash (to judge the breaker)", LeashSettings::KEYS),
     ("Money, tokens and calls", BudgetSettings::KEYS),
     ("Checkpoints", CheckpointSettings::KEYS),
+    ("Surroundings", EnvironmentSettings::KEYS),
+    ("Alerts and files for other programs", AlertSettings::KEYS),
     ("Start", StartSettings::KEYS),
     ("End and notification", OutputSettings::KEYS),
 ];
@@ -117,14 +146,28 @@ pub struct Values {
     pub limits: LimitSettings,
     /// Who works.
     pub agent: AgentSettings,
+    /// What prompts say about earlier iterations.
+    pub context: ContextSettings,
+    /// Which of several agents works.
+    pub router: RouterSettings,
     /// What the agent must leave alone.
     pub guard: GuardSettings,
+    /// What counts as progress.
+    pub progress: ProgressSettings,
     /// When a loop without progress is stopped.
     pub breaker: BreakerSettings,
+    /// What is tried when a loop is stuck.
+    pub recovery: RecoverySettings,
+    /// Which loops are ended later.
+    pub leash: LeashSettings,
     /// What may be spent.
     pub budget: BudgetSettings,
     /// How iterations are recorded.
     pub checkpoint: CheckpointSettings,
+    /// What it sees of its surroundings.
+    pub environment: EnvironmentSettings,
+    /// What is reported at once, and where it is published.
+    pub alerts: AlertSettings,
     /// What a start takes.
     pub start: StartSettings,
     /// How a loop ends and what it reports.
@@ -139,13 +182,60 @@ impl Values {
             gate: Topic::of(resolved),
             limits: Topic::of(resolved),
             agent: Topic::of(resolved),
+            context: Topic::of(resolved),
+            router: Topic::of(resolved),
             guard: Topic::of(resolved),
+            progress: Topic::of(resolved),
             breaker: Topic::of(resolved),
+            recovery: Topic::of(resolved),
+            leash: Topic::of(resolved),
             budget: Topic::of(resolved),
             checkpoint: Topic::of(resolved),
+            environment: Topic::of(resolved),
+            alerts: Topic::of(resolved),
             start: Topic::of(resolved),
             output: Topic::of(resolved),
         }
+    }
+}
+
+/// The most iterations in the mode conservative.
+const CONSERVATIVE_ITERATIONS: u32 = 100;
+/// A milestone in the mode conservative.
+const CONSERVATIVE_MILESTONE: u32 = 5;
+
+/// What the mode makes of limits that have keys of their own.
+impl Values {
+    /// How many iterations at most.
+    #[must_use]
+    pub fn iterations_max(&self) -> Option<u32> {
+        let set = self.limits.max_iterations;
+        match self.environment.mode {
+            RunMode::Normal | RunMode::Turbo => set,
+            RunMode::Conservative => Some(set.map_or(CONSERVATIVE_ITERATIONS, |set| set.min(CONSERVATIVE_ITERATIONS))),
+        }
+    }
+
+    /// After how many iterations a milestone is reported.
+    #[must_use]
+    pub fn alert_every(&self) -> Option<u32> {
+        let set = self.alerts.alert_every;
+        match self.environment.mode {
+            RunMode::Normal | RunMode::Turbo => set,
+            RunMode::Conservative => Some(set.map_or(CONSERVATIVE_MILESTONE, |set| set.min(CONSERVATIVE_MILESTONE))),
+        }
+    }
+
+    /// Whether a critical alert pauses the loop.
+    #[must_use]
+    pub fn pauses_on_critical(&self) -> bool {
+        self.alerts.pause_on_critical || self.environment.mode == RunMode::Conservative
+    }
+
+    /// How long to wait between two iterations.
+    #[must_use]
+    pub fn delay(&self) -> Option<Millis> {
+        self.limits.delay.filter(|_| self.environment.mode != RunMode::Turbo)
     }
 }
 
@@ -163,7 +253,7 @@ pub fn catalogue() -> impl Iterator<Item = &'static Key> {
 
 /// The topics with their headings, in the order in which help shows them.
 pub fn topics() -> impl Iterator<Item = (&'static str, &'static [&'static Key])> {
-    TOPICS.into_iter()
+    TOPICS.iter().copied()
 }
 
 /// The key of that name: for names that come from a person or a file.

@@ -6,8 +6,8 @@ use crate::settings::value::Kind;
 topic! {
     /// What a start takes: whose defaults, names, more text for the prompt, questions to the person.
     StartSettings {
-        /// Which defaults apply: those of loop, of loopr, or of the container profile. Values that you set count
-        /// more.
+        /// Which defaults apply: those of loop, of loopr, of the container profile, or of the autonomous profile. Values
+        /// that you set count more.
         profile: Profile {
             kind: Profile::KIND,
             default: "loop",

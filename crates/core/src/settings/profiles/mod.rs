@@ -1,6 +1,8 @@
 //! Profiles: which defaults apply. A profile is a table of values and names, never a rule of its own.
+pub mod autonomous;
 pub mod container;
 pub mod loopr;
+pub mod modes;
 
 use super::catalogue::{Key, key};
 use super::choices::Profile;
@@ -19,14 +21,20 @@ struct Dialect {
 }
 
 /// Every profile but the catalogue itself, which is called loop. The names of the container profile are flags beside
-/// ours.
-const DIALECTS: [Dialect; 2] = [
+/// ours; those of the autonomous profile are nested in YAML.
+const DIALECTS: [Dialect; 3] = [
     Dialect { profile: Profile::Loopr, defaults: loopr::DEFAULTS, words: loopr::words, means_default: |_, _| false },
     Dialect {
         profile: Profile::Container,
         defaults: container::DEFAULTS,
         words: |_, _| None,
         means_default: container::means_default,
+    },
+    Dialect {
+        profile: Profile::Autonomous,
+        defaults: autonomous::DEFAULTS,
+        words: |_, _| None,
+        means_default: |_, _| false,
     },
 ];
 

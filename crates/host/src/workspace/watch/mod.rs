@@ -17,8 +17,10 @@
 //! | file | what it does |
 //! |---|---|
 //! | `folders` | the watched folders as a tree |
+//! | `file_log` | what happened to which file, for callers that ask for it |
 //! | `hint` | the result: a list of paths, or why there is none |
 //! | `opens` | another watch, for a short time: which files are opened |
+mod file_log;
 mod folders;
 mod hint;
 mod opens;
@@ -31,9 +33,11 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, openat2, statat};
 use rustix::io::Errno;
 
+pub use file_log::{FileLog, WatchedFile, WatchedKind};
 pub use hint::{Changes, NoListReason, WatchHint};
 pub use opens::{OpenWatch, OpenedFiles};
 
+use self::file_log::PathEvent;
 use self::folders::{FolderLocation, Folders, Number};
 use self::hint::List;
 use crate::checkpoint::{DirRules, Rules};
@@ -66,6 +70,8 @@ pub struct Watch {
     stale: bool,
     off: Option<String>,
     notice: Option<String>,
+    /// What happened to which file, where that is asked for.
+    log: Option<FileLog>,
 }
 
 /// A folder that is about to be watched.
@@ -90,6 +96,8 @@ enum Trouble {
 struct Event {
     number: Number,
     what: ReadFlags,
+    /// Two events of one move have the same.
+    cookie: u32,
     name: Option<Vec<u8>>,
 }
 
@@ -117,6 +125,7 @@ impl Watch {
             stale: false,
             off: None,
             notice: None,
+            log: None,
         };
         let kind = fstatfs(workspace)?.f_type;
         if !u64::try_from(kind).is_ok_and(|kind| LOCAL.contains(&kind)) {
@@ -149,6 +158,27 @@ impl Watch {
                 WatchHint::Everything(NoListReason::Off)
             }
         }
+    }
+
+    /// From now on it remembers what happened to which file.
+    pub fn log_files(&mut self) {
+        self.log = Some(FileLog::default());
+    }
+
+    /// What happened to which file in the hints since the last time. What the rules leave out is not in it.
+    pub fn take_log(&mut self) -> FileLog {
+        self.log.replace(FileLog::default()).unwrap_or_default()
+    }
+
+    /// Whether something happened that [`Self::take_log`] has not returned.
+    #[must_use]
+    pub fn has_log(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| !log.is_empty())
+    }
+
+    /// Continues with the log of another watch.
+    pub fn keep_log(&mut self, log: FileLog) {
+        self.log = Some(log);
     }
 
     /// Why there is no watch and will be none: returned once.
@@ -336,7 +366,7 @@ impl Watch {
     }
 
     fn event(&mut self, event: Event, list: &mut List) -> Result<(), Trouble> {
-        let Event { number, what, name } = event;
+        let Event { number, what, cookie, name } = event;
         if what.contains(ReadFlags::QUEUE_OVERFLOW) {
             return Err(Trouble::Doubt(NoListReason::Overflow));
         }
@@ -352,6 +382,7 @@ impl Watch {
         }
         // A forgotten folder was put on the list as a whole; its later events do not matter.
         let (Some(name), Some(_)) = (name, self.folders.scope(number)) else { return Ok(()) };
+        self.log_event(number, &PathEvent { what, cookie, path: name.clone(), at_ms: 0 });
         if name == b".gitignore" || (is_top && name == b".git") {
             return Err(Trouble::Doubt(NoListReason::Rules));
         }
@@ -365,6 +396,29 @@ impl Watch {
         let folder = self.folders.path(number).ok_or(Trouble::Doubt(NoListReason::Doubt))?;
         list.name(joined(&folder, &name));
         Ok(())
+    }
+
+    /// Remembers an event of a name in a folder, if a caller asked for that and it is in scope.
+    fn log_event(&mut self, folder: Number, event: &PathEvent) {
+        let (Some(_), Some(above), Some(scope)) =
+            (&self.log, self.folders.path(folder), self.folders.scope(folder).cloned())
+        else {
+            return;
+        };
+        let mut path = joined(&above, &event.path);
+        let is_folder = event.what.contains(ReadFlags::ISDIR);
+        // A folder changes with every name in it; that is said of the names.
+        let out = if is_folder { self.is_out(&scope, &path) } else { scope.leaves_out_file(&self.rules, &path) };
+        if out || path == b".git" || (is_folder && !event.what.intersects(NAMED)) {
+            return;
+        }
+        if is_folder {
+            path.push(b'/');
+        }
+        let at_ms = crate::clock::now().wall_ms;
+        if let Some(log) = &mut self.log {
+            log.add(PathEvent { what: event.what, cookie: event.cookie, path, at_ms });
+        }
     }
 
     /// A folder came, went or was swapped: whatever is there now is watched, and all of it is on the list.
@@ -410,7 +464,7 @@ fn read_piece(inotify: &OwnedFd, piece: &mut [MaybeUninit<u8>]) -> Result<Vec<Ev
         match reader.next() {
             Ok(event) => {
                 let name = event.file_name().map(|name| name.to_bytes().to_vec());
-                events.push(Event { number: event.wd(), what: event.events(), name });
+                events.push(Event { number: event.wd(), what: event.events(), cookie: event.cookie(), name });
             }
             Err(Errno::INTR) => continue,
             Err(Errno::AGAIN) => return Ok(events),

@@ -19,6 +19,7 @@ fn called(name: &str, permissions: Permissions, more: bool) -> String {
         permissions,
         network: more,
         model: more.then_some("big"),
+        effort: None,
         args: if more { &args } else { &[] },
         root: more,
         budget: None,

@@ -1,0 +1,97 @@
+//! Branches of a run that is stuck: what is tried beside each other in copies, and what came of it.
+use serde::{Deserialize, Serialize};
+
+use super::choice::AgentChoice;
+use crate::agent::Usage;
+use crate::ids::RunId;
+use crate::policy::rank::Rank;
+
+/// One of several attempts to get out of being stuck. Each works in a copy of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchPlan {
+    /// Its name: `branch-a`.
+    pub name: String,
+    /// How it goes about the task, in a few words.
+    pub approach: String,
+    /// Agent, model and form of the task.
+    pub choice: AgentChoice,
+    /// So many iterations it has at most.
+    pub iterations: u32,
+}
+
+/// What came of all branches.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BranchesReport {
+    /// The plan that they were, where one was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<RunId>,
+    /// The best of them, where one has a state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<BestBranch>,
+    /// Iterations of all branches together.
+    pub iterations: u32,
+    /// What they used together.
+    pub spent: BranchesSpent,
+    /// They were stopped or cut off, and can be continued.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
+    /// Why there is no result, or only a part of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+/// What all branches used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BranchesSpent {
+    /// As far as it is known.
+    pub usage: Usage,
+    /// Calls of an agent.
+    pub calls: u32,
+    /// Calls whose cost is not known.
+    pub cost_untold: u32,
+    /// Calls whose tokens are not known.
+    pub tokens_untold: u32,
+}
+
+/// The best of several branches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BestBranch {
+    /// Its name.
+    pub name: String,
+    /// Its run.
+    pub run: RunId,
+    /// Whether its run was verified.
+    pub passes: bool,
+    /// How good its best state is.
+    pub rank: Rank,
+    /// The score of its best iteration in ten-thousandths, where it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<u32>,
+    /// That state, as a checkpoint of the run that was stuck.
+    pub checkpoint: String,
+}
+
+impl BranchesSpent {
+    /// What was used since an earlier report of the same branches.
+    #[must_use]
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let less = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
+        let (now, then) = (self.usage, before.usage);
+        let turns = less(now.turns.map(u64::from), then.turns.map(u64::from));
+        Self {
+            usage: Usage {
+                input_tokens: less(now.input_tokens, then.input_tokens),
+                output_tokens: less(now.output_tokens, then.output_tokens),
+                cache_read_tokens: less(now.cache_read_tokens, then.cache_read_tokens),
+                cache_creation_tokens: less(now.cache_creation_tokens, then.cache_creation_tokens),
+                cost_micros: less(now.cost_micros, then.cost_micros),
+                turns: turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+            },
+            calls: self.calls.saturating_sub(before.calls),
+            cost_untold: self.cost_untold.saturating_sub(before.cost_untold),
+            tokens_untold: self.tokens_untold.saturating_sub(before.tokens_untold),
+        }
+    }
+}
