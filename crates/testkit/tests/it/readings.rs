@@ -105,8 +105,14 @@ impl Program {
             for (file, came) in files.iter_mut().zip(&mut came) {
                 file.read_to_end(came).unwrap();
             }
-            stream.push(&came[0]);
+            // The log first, and output by lines: what a program writes after it said that it tries again depends on
+            // the moment at which it is ended.
             stream.stderr(&came[1]);
+            for line in came[0].split_inclusive(|byte| *byte == b'\n') {
+                if !stream.is_retrying() {
+                    stream.push(line);
+                }
+            }
             over = status.map(|status| status.code().map_or(Ended::Signal(9), Ended::Exit));
             over.is_some() || stream.is_retrying()
         });
