@@ -3,14 +3,18 @@
 //! ```text
 //! - **B-05**: what is owed,
 //!   on as many lines as it takes
-//!   - state: 2 tests: core/decide, cli/start
+//!   - state: done: 2 tests: core/decide, cli/start
 //! ```
+//!
+//! A state is *done* or *open*, and an open one says what is missing. A requirement is done when a test meets it wholly,
+//! or when each of its listed clauses has a test (`clauses`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use crate::clauses::{self, Clause};
 use crate::markdown;
-use crate::tags::{Tag, Test};
+use crate::tags::Tag;
 
 /// Where the ledger lies.
 pub const PATH: &str = "docs/requirements.md";
@@ -79,38 +83,55 @@ fn id_of(line: &str) -> Option<&str> {
     is_id.then_some(id)
 }
 
-/// What each tagged requirement's state should be. One that is not here is `open`.
+/// What is missing where no test names a requirement.
+const UNNAMED: &str = "open: no test names it.";
+
+/// What is missing where each test meets only a part, and the parts are not listed.
+const UNLISTED: &str = "open: its tests meet parts of it, and its clauses are not listed.";
+
+/// What the state of each requirement should be, by the tags and the clauses. One that is not here has no test.
 #[must_use]
-pub fn states(tags: &[Tag]) -> BTreeMap<&str, String> {
+pub fn states<'a>(tags: &'a [Tag], clauses: &'a [Clause]) -> BTreeMap<&'a str, String> {
     let mut by_id: BTreeMap<&str, Vec<&Tag>> = BTreeMap::new();
     for tag in tags.iter().filter(|tag| tag.test.is_some()) {
         for id in &tag.ids {
             by_id.entry(id).or_default().push(tag);
         }
     }
-    by_id.into_iter().map(|(id, tags)| (id, state_of(&tags))).collect()
+    let clauses = clauses::by_id(clauses);
+    let ids: BTreeSet<&str> = by_id.keys().chain(clauses.keys()).copied().collect();
+    ids.into_iter()
+        .map(|id| (id, state_of(by_id.get(id).map_or(&[], Vec::as_slice), clauses.get(id).map(Vec::as_slice))))
+        .collect()
 }
 
-/// The rows whose state is not what the tags say, each with what it should be.
+/// Whether tests name it, and each of them says that it meets only a part.
 #[must_use]
-pub fn stale(text: &str, tags: &[Tag]) -> Vec<(Row, String)> {
-    let states = states(tags);
+pub fn is_met_only_in_parts(id: &str, tags: &[Tag]) -> bool {
+    let mut named = tags.iter().filter(|tag| tag.test.is_some() && tag.ids.iter().any(|named| named == id)).peekable();
+    named.peek().is_some() && named.all(|tag| tag.partly.is_some())
+}
+
+/// The rows whose state is not what the tags and the clauses say, each with what it should be.
+#[must_use]
+pub fn stale(text: &str, tags: &[Tag], clauses: &[Clause]) -> Vec<(Row, String)> {
+    let states = states(tags, clauses);
     rows(text)
         .into_iter()
         .filter(|row| row.state.is_some())
         .filter_map(|row| {
             let state = states.get(row.id.as_str());
-            let state = state.map_or("open", String::as_str).to_owned();
+            let state = state.map_or(UNNAMED, String::as_str).to_owned();
             (row.state.as_ref() != Some(&state)).then_some((row, state))
         })
         .collect()
 }
 
-/// The ledger with every state as the tags say; every other byte stays.
+/// The ledger with every state as the tags and the clauses say; every other byte stays.
 #[must_use]
-pub fn rewrite(text: &str, tags: &[Tag]) -> String {
+pub fn rewrite(text: &str, tags: &[Tag], clauses: &[Clause]) -> String {
     let changes: BTreeMap<usize, (Row, String)> =
-        stale(text, tags).into_iter().map(|(row, state)| (row.state_lines.start, (row, state))).collect();
+        stale(text, tags, clauses).into_iter().map(|(row, state)| (row.state_lines.start, (row, state))).collect();
     let mut written = String::new();
     let mut skipped = 0; // lines of an old state, up to here
     for (index, line) in text.split_inclusive('\n').enumerate() {
@@ -126,35 +147,40 @@ pub fn rewrite(text: &str, tags: &[Tag]) -> String {
     written
 }
 
-/// `2 tests: core/decide, cli/start`, with `partly (…): ` before it when no tag meets it wholly.
-fn state_of(tags: &[&Tag]) -> String {
-    let tests: Vec<&Test> = tags.iter().filter_map(|tag| tag.test.as_ref()).collect();
-    let count = tests.iter().map(|test| (&test.krate, &test.file, test.line)).collect::<BTreeSet<_>>().len();
+/// `done: 2 tests: core/decide, cli/start`, or `open: ` and what is missing.
+fn state_of(tags: &[&Tag], clauses: Option<&[&Clause]>) -> String {
+    let missing: Vec<&str> = clauses.iter().copied().flatten().filter_map(|one| one.missing.as_deref()).collect();
+    if !missing.is_empty() {
+        return format!("open: {}", missing.join(" "));
+    }
+    if clauses.is_none() && tags.iter().all(|tag| tag.partly.is_some()) {
+        return UNLISTED.to_owned();
+    }
+    let tagged = tags.iter().filter_map(|tag| tag.test.as_ref());
+    let tagged = tagged.map(|test| (test.krate.as_str(), test.file.as_str(), test.name.as_str()));
+    let listed = clauses.into_iter().flatten().flat_map(|clause| &clause.tests).filter_map(|(_, name)| parts_of(name));
+    proof(&tagged.chain(listed).collect())
+}
+
+/// `core/decide::name` as crate, file and name.
+fn parts_of(name: &str) -> Option<(&str, &str, &str)> {
+    let (place, name) = name.split_once("::")?;
+    let (krate, file) = place.split_once('/')?;
+    Some((krate, file, name))
+}
+
+/// How many tests, and in which files.
+fn proof(tests: &BTreeSet<(&str, &str, &str)>) -> String {
+    let count = tests.len();
     let files: BTreeSet<(usize, String)> =
-        tests.iter().map(|test| (rank(&test.krate), format!("{}/{}", test.krate, test.file))).collect();
+        tests.iter().map(|(krate, file, _)| (rank(krate), format!("{krate}/{file}"))).collect();
     let mut named: Vec<&str> = files.iter().map(|(_, name)| name.as_str()).collect();
     if named.len() > NAMED_MAX {
         named.truncate(NAMED_MAX);
         named.push("…");
     }
     let noun = if count == 1 { "test" } else { "tests" };
-    let proof = format!("{count} {noun}: {}", named.join(", "));
-    match gaps(tags) {
-        Some(gaps) => format!("partly ({gaps}): {proof}"),
-        None => proof,
-    }
-}
-
-/// What all tags together leave open; `None` when one of them meets the requirement wholly.
-fn gaps(tags: &[&Tag]) -> Option<String> {
-    let mut gaps: Vec<&str> = Vec::new();
-    for tag in tags {
-        let gap = tag.partly.as_deref()?;
-        if !gaps.contains(&gap) {
-            gaps.push(gap);
-        }
-    }
-    Some(gaps.join("; "))
+    format!("done: {count} {noun}: {}", named.join(", "))
 }
 
 fn rank(krate: &str) -> usize {

@@ -2,10 +2,11 @@
 //!
 //! - [`tree`]: the files of the workspace, in memory, so that every rule can be tried on a made-up one
 //! - [`rules`]: one file a rule, each `fn check(tree: &Tree) -> Vec<Finding>`
-//! - [`tags`], [`ledger`]: which test meets which requirement, and the table that shows it
+//! - [`tags`], [`clauses`], [`ledger`]: which test meets which requirement, and the list that shows it
 //! - [`bench`]: what the harness itself costs, against its limits
 //! - [`cheats`]: cheating agents and honest ones, played against the built program
 //! - [`deb`]: a Debian package
+//! - [`manual`]: pages of the manual that are written from the code
 //! - [`picture`]: the picture in README
 //! - [`projects`]: honest work in the kinds of projects that people have
 //! - [`mutants`]: the judging code changed in small ways, each of which a test must notice
@@ -13,10 +14,12 @@
 
 pub mod bench;
 pub mod cheats;
+pub mod clauses;
 pub mod deb;
 pub mod finding;
 pub mod ledger;
 pub mod manifest;
+pub mod manual;
 pub mod markdown;
 pub mod mutants;
 pub mod picture;

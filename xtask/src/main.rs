@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail};
 use loop_core::settings::reference;
 use loop_core::workflow;
 use xtask::{
-    Finding, Tree, bench, cheats, deb, ledger, markdown, mutants, picture, projects, rules, tags, tidy, workspace_root,
+    Finding, Tree, bench, cheats, clauses, deb, ledger, manual, markdown, mutants, picture, projects, rules, tags, tidy,
+    workspace_root,
 };
 
 const USAGE: &str = "\
@@ -18,8 +19,8 @@ Usage: cargo xtask <command>
 Commands:
   tidy             check the house rules; prints path:line: what is wrong, and what to do
   tidy --write-counts   write how many banned words each folder still has (.config/banned-words.txt)
-  generate         write docs/reference from the catalogue of settings, and the ledger
-  ledger           write the states in docs/requirements.md from the tags in the tests
+  generate         write docs/reference from the code and the built program, and the ledger
+  ledger           write the states in docs/requirements.md from the tags in the tests and from the listed clauses
   ledger --check   only say whether they are up to date
   bench            measure what loop itself costs, against its limits (minutes; for a machine that is otherwise idle)
                    --quick, --json, --only NAME, --loop PATH
@@ -158,12 +159,16 @@ fn write_counts() -> Result<ExitCode> {
 }
 
 fn write_reference() -> Result<()> {
+    let tree = load()?;
     let folder = workspace_root().join("docs/reference");
     fs::create_dir_all(&folder).context("cannot make docs/reference")?;
     let files = [
         ("settings.md", markdown::wrapped_page(&reference::page())),
         ("settings.schema.json", reference::schema()),
         ("workflow.schema.json", workflow::schema()),
+        ("words.md", manual::words_page(&tree)?),
+        ("keys.md", manual::names_page(&tree)?),
+        ("commands.md", manual::commands_page()?),
     ];
     for (name, text) in files {
         fs::write(folder.join(name), text).with_context(|| format!("cannot write docs/reference/{name}"))?;
@@ -175,9 +180,10 @@ fn write_ledger() -> Result<ExitCode> {
     let tree = load()?;
     let file = tree.file(ledger::PATH).with_context(|| format!("{} is missing: create it first", ledger::PATH))?;
     let tags = tags::collect(&tree);
-    let stale = ledger::stale(&file.text, &tags);
+    let listed = clauses::read(tree.file(clauses::PATH).map_or("", |file| file.text.as_str()));
+    let stale = ledger::stale(&file.text, &tags, &listed);
     if !stale.is_empty() {
-        fs::write(workspace_root().join(ledger::PATH), ledger::rewrite(&file.text, &tags))
+        fs::write(workspace_root().join(ledger::PATH), ledger::rewrite(&file.text, &tags, &listed))
             .with_context(|| format!("cannot write {}: is it read-only?", ledger::PATH))?;
     }
     for (row, state) in &stale {

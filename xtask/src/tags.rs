@@ -5,6 +5,8 @@
 //! // req: B-05, B-06 partly: without --diff
 //! ```
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{LineColumn, TokenStream, TokenTree};
 
 use crate::tokens::{self, TestFunction};
@@ -31,14 +33,25 @@ pub struct Test {
     pub krate: String,
     /// The name of the file, without `.rs`.
     pub file: String,
-    /// The line of the test, which tells it from the others of its file.
-    pub line: usize,
+    pub name: String,
 }
 
 /// All tags of a tree, in order of path and line.
 #[must_use]
 pub fn collect(tree: &Tree) -> Vec<Tag> {
     tree.rust().flat_map(in_file).collect()
+}
+
+/// The names of all tests of a tree: `core/decide::name`, with the file as a state of the ledger names it.
+#[must_use]
+pub fn test_names(tree: &Tree) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in tree.rust().filter(|file| file.text.contains("test")) {
+        let krate = file.in_crate().map_or("", |(krate, _)| krate);
+        let tests = tokens::lex(&file.text).map(tokens::test_functions).unwrap_or_default();
+        names.extend(tests.iter().map(|test| format!("{krate}/{}::{}", topic(file), test.name)));
+    }
+    names
 }
 
 fn in_file(file: &File) -> Vec<Tag> {
@@ -77,7 +90,7 @@ fn read(file: &File, line: usize, said: &str, owner: Option<&TestFunction>) -> T
             .map(str::to_owned)
             .collect(),
         partly,
-        test: owner.map(|test| Test { krate: krate.to_owned(), file: topic(file).to_owned(), line: test.first_line }),
+        test: owner.map(|test| Test { krate: krate.to_owned(), file: topic(file).to_owned(), name: test.name.clone() }),
     }
 }
 

@@ -122,6 +122,8 @@ pub(crate) enum Verb {
     Accept(Deferred<commands::accept::AcceptArgs>),
     /// Run several loops with dependencies from a file; check and show such files
     Workflow(Deferred<commands::workflow::WorkflowArgs>),
+    /// Work through a list of items, each proven before it is ticked; check what would prove them
+    Prd(Deferred<commands::prd::PrdArgs>),
     /// Look at this project and write its settings file
     Init(Deferred<commands::init::InitArgs>),
     /// List, show, make and check templates for loop start --template

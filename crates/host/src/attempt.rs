@@ -11,11 +11,11 @@ use std::sync::Arc;
 use loop_core::agent::provider::window::keep;
 use loop_core::agent::{
     self, Agent, AgentCommand, AttemptSpec, Begin, Dialect, End, Live, Permissions, Reading, Secrets, Stdin,
-    StopSignal, Stream, SystemBy,
+    StopSignal, Stream, SystemBy, Usage,
 };
 use loop_core::prompt::{Prompt, system_prompt};
 use loop_core::run::{
-    AgentChoice, AgentReport, Answer, AttemptRequest, Ended, RunSettings, RunState, StreamReport, TextDigest,
+    AgentChoice, AgentReport, Answer, AttemptRequest, Ended, Output, RunSettings, RunState, StreamReport, TextDigest,
 };
 use loop_core::settings::{AgentSettings, Settings, StatusBlock};
 use loop_core::text;
@@ -31,6 +31,7 @@ use crate::score_signals::{WORDS, WORDS_BYTES_MAX};
 use crate::secrets;
 use crate::sent_prompt::{self, PROMPT, SentSections};
 use crate::session_record::SessionRecords;
+use crate::usable_agent::missing_program;
 use crate::workspace::WorkspaceIdentity;
 
 /// How much of an agent's own text is in its report.
@@ -86,6 +87,9 @@ pub(crate) fn start(
     containment: &mut Containment,
 ) -> Result<(Task, AttemptReader), Answer> {
     let failed = |what: &str, error: &io::Error| Answer::Failed { what: format!("{what}: {error}") };
+    if let Some(program) = missing(state, &input.request.choice) {
+        return Err(not_started(format!("there is no program {program} on PATH any more")));
+    }
     let folder = run.attempt(state.iteration, state.attempt);
     let prepared = prepare(run, state, input, workspace.path(), &folder);
     let prepared = prepared.map_err(|error| failed("cannot write the prompt", &error))?;
@@ -107,6 +111,27 @@ pub(crate) fn start(
         StopSignal::Interrupt => task.interrupted_gently(),
     };
     Ok((task, prepared.reader))
+}
+
+/// The program of an agent, where it is not on this machine any more.
+fn missing(state: &RunState, choice: &AgentChoice) -> Option<String> {
+    let agent = state.agent_named(&choice.agent, state.settings.shown())?;
+    missing_program(state.settings.shown(), &agent).map(str::to_owned)
+}
+
+/// The answer to an order for an agent that was not started: it cost nothing.
+fn not_started(why: String) -> Answer {
+    let nothing = Usage { cost_micros: Some(0), input_tokens: Some(0), output_tokens: Some(0), ..Usage::default() };
+    Answer::AgentEnded(Box::new(AgentReport {
+        ended: Ended::NotStarted(why),
+        duration_ms: 0,
+        output: Output::default(),
+        first_text: None,
+        last_text: String::new(),
+        left_running: 0,
+        not_stored: None,
+        stream: StreamReport { usage: nothing, ..StreamReport::default() },
+    }))
 }
 
 const SYSTEM: &str = "system.md";

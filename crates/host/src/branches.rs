@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::{OrderId, ProcessId, RunId};
-use loop_core::plan::{NodeState, Plan, PlanOutcome, PlanState, RecoveredRun};
-use loop_core::run::{Answer, BestBranch, BranchPlan, BranchesReport, BranchesSpent, Outcome, RunState};
+use loop_core::plan::{EndedEarly, NodeEnd, NodeState, NotStarted, Plan, PlanOutcome, PlanState, RecoveredRun};
+use loop_core::run::{Answer, BestBranch, BranchPlan, BranchesReport, BranchesSpent, Outcome, ReasonCode, RunState};
 use loop_core::text;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
@@ -153,7 +153,12 @@ impl OpenBranches {
             let run = journal::read(&self.home.runs().join(run.as_str())).map_err(io::Error::other)?.fold();
             report.iterations = report.iterations.saturating_add(run.iterations_done());
             add(&mut report.spent, &run);
+            report.out_of_money |= run.over.as_ref().is_some_and(|over| over.reason.code == ReasonCode::BudgetLimit);
         }
+        let no_money = |end: &NodeEnd| {
+            matches!(end, NodeEnd::NotStarted(NotStarted::Budget) | NodeEnd::EndedEarly(EndedEarly::Budget))
+        };
+        report.out_of_money |= state.nodes.iter().filter_map(NodeState::end).any(no_money);
         let over = state.over.as_ref();
         if over.is_none_or(|over| over.outcome != PlanOutcome::Ranked) {
             let why = over.map_or("the branches were cut off".to_owned(), |over| over.reason.text.clone());
@@ -185,10 +190,12 @@ impl OpenBranches {
 }
 
 impl OpenBranches {
-    /// The highest score among the last iterations of a branch, in ten-thousandths.
+    /// The highest score among the last iterations of a branch, in ten-thousandths. Its first iteration does not count: there
+    /// is no output before it to compare with, so that it would count as new whatever it is.
     fn best_score(&self, run: &RunId) -> Option<u32> {
         let state = journal::read(&self.home.runs().join(run.as_str())).ok()?.fold();
-        state.progress.scores().iter().map(|scored| scored.score.total).max()
+        let compared = state.progress.scores().iter().filter(|scored| scored.iteration > 1);
+        compared.map(|scored| scored.score.total).max()
     }
 }
 
@@ -198,6 +205,12 @@ fn add(sum: &mut BranchesSpent, run: &RunState) {
     sum.calls = sum.calls.saturating_add(spent.calls);
     sum.cost_untold = sum.cost_untold.saturating_add(spent.cost_untold);
     sum.tokens_untold = sum.tokens_untold.saturating_add(spent.tokens_untold);
+    // As the branch itself counts them: its settings say what a call of the run may cost.
+    let settings = run.settings.shown();
+    if settings.caps.cost_micros.is_some() {
+        let assumed = run.cost_micros(settings).saturating_sub(spent.usage.cost_micros.unwrap_or(0));
+        sum.assumed_micros = Some(sum.assumed_micros.unwrap_or(0).saturating_add(assumed));
+    }
 }
 
 /// What the child reads: the same form that plans give to their own children.

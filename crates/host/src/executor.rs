@@ -3,8 +3,8 @@ use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{
-    Answer, AttemptRequest, BranchPlan, BranchesReport, CheckpointName, CheckpointReport, Event, Fact, GateProgram,
-    GateReport, INITIAL, JudgedTree, Notice, Order, Request, RunState,
+    Answer, AttemptRequest, BranchPlan, BranchesReport, CheckpointName, CheckpointReport, Ended, Event, Fact,
+    GateProgram, GateReport, INITIAL, JudgedTree, Notice, Order, Request, RunState,
 };
 use loop_core::view::LiveDigest;
 
@@ -333,17 +333,25 @@ impl Executor {
         let Order::RunAgent { iteration, attempt, choice, notes, injected, session, .. } = order else {
             return Err(Answer::Failed { what: "a bug of loop: this is not an order for an agent".to_owned() });
         };
-        let (task, reader) = self.contained(state, |executor, containment| {
-            let request = AttemptRequest {
-                iteration: *iteration,
-                attempt: *attempt,
-                choice: choice.clone(),
-                notes: notes.clone(),
-                injected: *injected,
-            };
-            let input = AttemptInput { request: &request, session: session.as_deref() };
-            attempt::start(&executor.run, state, input, &executor.workspace, containment)
-        })?;
+        let (task, reader) = self
+            .contained(state, |executor, containment| {
+                let request = AttemptRequest {
+                    iteration: *iteration,
+                    attempt: *attempt,
+                    choice: choice.clone(),
+                    notes: notes.clone(),
+                    injected: *injected,
+                };
+                let input = AttemptInput { request: &request, session: session.as_deref() };
+                attempt::start(&executor.run, state, input, &executor.workspace, containment)
+            })
+            .inspect_err(|answer| {
+                if let Answer::AgentEnded(report) = answer
+                    && let Ended::NotStarted(why) = &report.ended
+                {
+                    self.ready.push(message(format!("{} was not started: {why}", choice.agent)));
+                }
+            })?;
         let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
         let silence = limit.map(|limit| Silence::new(limit, self.workspace.path()));
         let work = Work::Agent(Box::new(AgentWork { reader, silence, call, reported_retry: false }));

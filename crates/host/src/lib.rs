@@ -25,6 +25,7 @@ pub mod guard;
 pub mod hidden;
 pub mod import_source;
 pub mod index;
+pub mod item;
 pub mod journal;
 pub mod judge;
 pub mod launch;

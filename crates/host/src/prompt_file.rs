@@ -42,7 +42,7 @@ pub(crate) fn prompt(run: &RunFolder, state: &RunState, request: &AttemptRequest
         summary: written.as_deref(),
         summary_tokens_max: settings.values.context.max_summary_tokens.unwrap_or(u32::MAX),
         iteration: request.iteration,
-        iterations_max: settings.values.iterations_max(),
+        iterations_max: state.own_iterations_max(),
         stuck: state.recovery.rung().is_some(),
         tried: state.dead_ends(),
         mutation: in_other_words.as_deref(),

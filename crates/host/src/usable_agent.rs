@@ -70,6 +70,11 @@ pub(crate) fn check_installed(settings: &Settings, agent: &Agent, line: &str) ->
     }
 }
 
+/// The program of an agent that was there at the start and is not there any more.
+pub(crate) fn missing_program<'a>(settings: &Settings, agent: &'a Agent) -> Option<&'a str> {
+    agent.program().filter(|program| !settings.values.agent.in_container() && !is_there(program))
+}
+
 /// On PATH, or where its path says.
 fn is_there(program: &str) -> bool {
     if program.contains('/') { std::path::Path::new(program).exists() } else { program_on_path(program).is_some() }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::ledger::{self, Row};
-use crate::{Finding, Tree, tags};
+use crate::{Finding, Tree, clauses, tags};
 
 /// Finds entries without a state or with an id of another one, and states that are not up to date.
 #[must_use]
@@ -12,6 +12,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         return Vec::new(); // the requirements rule asks for it as soon as there is a tag
     };
     let at = |row: &Row, message: String| Finding::new(ledger::PATH, row.line, message);
+    let listed = clauses::read(tree.file(clauses::PATH).map_or("", |file| file.text.as_str()));
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
     for row in ledger::rows(&file.text) {
@@ -24,7 +25,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(at(&row, message));
         }
     }
-    let stale = ledger::stale(&file.text, &tags::collect(tree));
+    let stale = ledger::stale(&file.text, &tags::collect(tree), &listed);
     if let Some((row, state)) = stale.first() {
         let message = format!(
             "{} out of date, the first is {}: `{}` should be `{state}`; run `cargo xtask ledger`",

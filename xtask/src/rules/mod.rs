@@ -1,12 +1,14 @@
 //! The house rules, one file each. A new rule: a file, a line in [`ALL`], a test on a made-up tree.
 
 pub mod bookkeeping;
+pub mod clauses;
 pub mod columns;
 pub mod cycles;
 pub mod edges;
 pub mod ledger;
 pub mod links;
 pub mod machine_paths;
+pub mod manual;
 pub mod module_docs;
 pub mod names;
 pub mod prints;
@@ -26,12 +28,14 @@ use crate::{Finding, Tree};
 /// Every rule.
 pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
     bookkeeping::check,
+    clauses::check,
     columns::check,
     cycles::check,
     edges::check,
     ledger::check,
     links::check,
     machine_paths::check,
+    manual::check,
     module_docs::check,
     names::check,
     prints::check,

@@ -3,6 +3,7 @@
 mod bench;
 mod bookkeeping;
 mod cheats;
+mod clauses;
 mod columns;
 mod cycles;
 mod deb;
@@ -10,6 +11,7 @@ mod edges;
 mod ledger;
 mod links;
 mod machine_paths;
+mod manual;
 mod module_docs;
 mod mutants;
 mod names;

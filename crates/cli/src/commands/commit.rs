@@ -7,7 +7,7 @@ use loop_core::time;
 use loop_core::view::JSON_VERSION;
 use loop_host::attestation::{Exported, export};
 use loop_host::launch::DrivenRun;
-use loop_host::run_folder::RunFolder;
+use loop_host::run_folder::{FoundFolder, RunFolder};
 use loop_host::user_commit::{self, CommitPlan, CommitRules, CommittedWork, UserCommit};
 use serde_json::{Value, json};
 
@@ -50,17 +50,21 @@ pub(crate) struct CommitAtEnd {
 pub(crate) fn run(context: &Context, args: &CommitArgs) -> Done {
     let rules = CommitRules { hooks: args.commit_hooks, own_edits: args.with_own_edits, dry_run: args.dry_run };
     let plan = if args.which.is_said() { args.which.plan(context) } else { context.plan_here(Wanted::Newest) };
-    if let Some(folder) = plan {
-        let planned = PlannedCommit::of_plan(context, &folder, rules, args.message.as_deref())?;
-        return finish(context, args, &folder, &planned);
-    }
-    let folder = args.which.find(context)?;
-    // The message of the start holds, unless there is another.
-    let state = loop_host::journal::read(&folder.path).map(|reading| reading.fold()).ok();
-    let of_start = state.and_then(|state| state.settings.shown().values.output.commit_message.clone());
-    let message = args.message.clone().or(of_start);
-    let planned = PlannedCommit::new(context, &folder, rules, message.as_deref())?;
-    finish(context, args, &folder, &planned)
+    let found = match plan {
+        Some(folder) => FoundFolder::Plan(folder),
+        None => FoundFolder::Run(args.which.find(context)?),
+    };
+    let message = args.message.clone().or_else(|| message_of_start(&found));
+    let planned = PlannedCommit::new(context, &found, rules, message.as_deref())?;
+    let (FoundFolder::Run(folder) | FoundFolder::Plan(folder)) = &found;
+    finish(context, args, folder, &planned)
+}
+
+/// The message of the start of a loop holds, unless there is another.
+fn message_of_start(found: &FoundFolder) -> Option<String> {
+    let FoundFolder::Run(folder) = found else { return None };
+    let state = loop_host::journal::read(&folder.path).map(|reading| reading.fold()).ok()?;
+    state.settings.shown().values.output.commit_message.clone()
 }
 
 /// Commits, where that was asked for, and says it.
@@ -95,7 +99,8 @@ impl CommitAtEnd {
         let Some(Self { message, rules }) = asked else { return code };
         let folder = driven.folder.clone();
         drop(driven);
-        let made = PlannedCommit::new(context, &folder, rules, message.as_deref()).and_then(|planned| {
+        let found = FoundFolder::Run(folder.clone());
+        let made = PlannedCommit::new(context, &found, rules, message.as_deref()).and_then(|planned| {
             let committed = if planned.plan.paths.is_empty() { None } else { Some(planned.commit()?) };
             Ok((planned, committed))
         });
@@ -150,36 +155,24 @@ struct PlannedCommit {
 impl PlannedCommit {
     fn new(
         context: &Context,
-        folder: &RunFolder,
+        found: &FoundFolder,
         rules: CommitRules,
         message: Option<&str>,
     ) -> Result<Self, CommandError> {
         check_message(message)?;
-        let plan = user_commit::plan(&context.home, folder, rules)?;
-        // A loop without a gate has none.
-        Ok(Self::with_message(plan, export(&context.home, folder).ok(), message))
-    }
-
-    /// What a plan applied.
-    fn of_plan(
-        context: &Context,
-        folder: &RunFolder,
-        rules: CommitRules,
-        message: Option<&str>,
-    ) -> Result<Self, CommandError> {
-        check_message(message)?;
-        let plan = user_commit::plan_of(&context.home, folder, rules)?;
-        // The proofs of its loops are of their own trees.
-        Ok(Self::with_message(plan, None, message))
-    }
-
-    fn with_message(plan: CommitPlan, proof: Option<Exported>, message: Option<&str>) -> Self {
+        let plan = user_commit::plan(&context.home, found, rules)?;
+        let proof = match found {
+            // A loop without a gate has none.
+            FoundFolder::Run(folder) => export(&context.home, folder).ok(),
+            // The proofs of its loops are of their own trees.
+            FoundFolder::Plan(_) => None,
+        };
         let trailer = proof.as_ref().map(|proof| handed::trailer(proof, &proof.envelope.to_line()));
         let message = match &plan.work {
             CommittedWork::Run(state) => commit_message::compose(state, message, trailer.as_deref()),
             CommittedWork::Plan(state) => commit_message::compose_plan(state, message),
         };
-        Self { plan, message, proof }
+        Ok(Self { plan, message, proof })
     }
 
     fn commit(&self) -> Result<UserCommit, CommandError> {

@@ -6,7 +6,7 @@ use clap_mangen::Man;
 use loop_core::text::nearest;
 
 use super::own_place::{self, OwnFile};
-use super::{loopd, loopr};
+use super::{loopd, loopr, manual_page};
 use crate::args::Cli;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
@@ -15,7 +15,7 @@ use crate::render::error::{CommandError, Kind};
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// The page: loop, loop-start and so on, loopr or loopd; or only the command [default: loop]
-    #[arg(value_name = "PAGE", conflicts_with_all = ["output", "install"])]
+    #[arg(value_name = "PAGE", conflicts_with_all = ["output", "install", "markdown"])]
     page: Option<String>,
     /// Write all pages to this folder
     #[arg(short, long, value_name = "DIR", conflicts_with = "install")]
@@ -23,6 +23,9 @@ pub(crate) struct ManArgs {
     /// Write all pages to the folder of your own where man looks for them
     #[arg(long)]
     install: bool,
+    /// Print every command with its arguments as one page of Markdown
+    #[arg(long, conflicts_with_all = ["output", "install"])]
+    markdown: bool,
     /// With --install: only say which files these are
     #[arg(long, requires = "install")]
     dry_run: bool,
@@ -38,6 +41,10 @@ struct ManPage {
 }
 
 pub(crate) fn run(context: &Context, args: &ManArgs) -> Done {
+    if args.markdown {
+        context.printer.answer(&manual_page::page(programs()));
+        return Ok(0);
+    }
     let unable = |error: std::io::Error| CommandError::of(Kind::Unable, &error);
     let pages = pages().map_err(unable)?;
     let folder = match (&args.output, args.install) {
@@ -68,10 +75,15 @@ fn one(context: &Context, pages: &[ManPage], name: &str) -> Done {
     Ok(0)
 }
 
+/// The programs as they are parsed.
+pub(super) fn programs() -> Vec<Command> {
+    vec![Cli::command(), loopr::command(), loopd::command()]
+}
+
 /// All pages.
 fn pages() -> std::io::Result<Vec<ManPage>> {
     let mut pages = Vec::new();
-    for command in [Cli::command(), loopr::command(), loopd::command()] {
+    for command in programs() {
         add(command.disable_help_subcommand(true), &mut pages)?;
     }
     Ok(pages)

@@ -36,6 +36,7 @@ pub(crate) mod loopd;
 pub(crate) mod loopr;
 mod loopr_status;
 pub(crate) mod man;
+mod manual_page;
 mod output_file;
 mod own_place;
 pub(crate) mod pause;
@@ -45,6 +46,7 @@ mod plan_history;
 mod plan_inject;
 mod plan_report;
 mod plan_watch;
+pub(crate) mod prd;
 pub(crate) mod prompt;
 pub(crate) mod proof;
 pub(crate) mod prune;
@@ -173,6 +175,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Commit(args)) => commit::run(&context, &args),
         Some(Verb::Verify(args)) => verify::run(&context, &args),
         Some(Verb::Workflow(args)) => workflow::run(&context, &args),
+        Some(Verb::Prd(args)) => prd::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
         Some(Verb::Import(args)) => import::run(&context, &args),
         Some(Verb::Init(args)) => init::run(&context, &args),
@@ -222,6 +225,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Rm(_)
         | Verb::Prune(_)
         | Verb::Workflow(_)
+        | Verb::Prd(_)
         | Verb::Config(_)
         | Verb::Import(_)
         | Verb::Init(_)

@@ -6,7 +6,7 @@ use loop_core::run::{Change, Order};
 use loop_core::view::Waiting;
 use loop_host::changes::{ChangeForm, RunActivity, check_changes};
 use loop_host::launch::{self, PreparedResume, ResumeRequest};
-use loop_host::plan::{budget_request, reopen_plan};
+use loop_host::plan::{budget_request, limits_request, reopen_plan};
 use loop_host::run_folder::{RunFolder, RunsError};
 
 use super::commit::CommitAtEnd;
@@ -81,7 +81,10 @@ fn resume_plan(context: &Context, args: &ResumeArgs, folder: RunFolder) -> Done 
         [] => None,
         changes => {
             let state = loop_host::plan::read_plan(&folder).map_err(|error| read_error(&error))?;
-            Some(budget_request(changes, &state)?)
+            Some(match folder.holder() {
+                Some(_) => budget_request(changes, &state)?,
+                None => limits_request(&context.home, changes, &state)?,
+            })
         }
     };
     if folder.holder().is_some() && budget.is_some() {

@@ -27,9 +27,9 @@ pub(crate) struct RmArgs {
     /// Also those with checkpoints that you took
     #[arg(long)]
     checkpoints: bool,
-    /// Also a plan whose undo, or whose open choice, goes with it
-    #[arg(long)]
-    force: bool,
+    /// Also a plan whose undo, or whose open choice, goes with it; nothing is asked
+    #[arg(long, visible_alias = "force")]
+    yes: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -105,7 +105,7 @@ pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
             }
             FoundFolder::Plan(folder) => {
                 refuse_plan(context, folder)?;
-                ask_about_plan(context, folder, args.force)?;
+                ask_about_plan(context, folder, args.yes)?;
             }
         }
     }
@@ -193,13 +193,13 @@ fn lost_with(state: &PlanState, id: &RunId) -> Option<String> {
     }
 }
 
-/// A person is asked before undo or an open choice goes; a script says --force.
-fn ask_about_plan(context: &Context, folder: &RunFolder, force: bool) -> Result<(), CommandError> {
+/// A person is asked before undo or an open choice goes; a script says --yes.
+fn ask_about_plan(context: &Context, folder: &RunFolder, yes: bool) -> Result<(), CommandError> {
     let id = &folder.id;
     let Ok(state) = read_plan(folder) else { return Ok(()) };
-    let Some(lost) = lost_with(&state, id).filter(|_| !force) else { return Ok(()) };
+    let Some(lost) = lost_with(&state, id).filter(|_| !yes) else { return Ok(()) };
     let error = |what: String| {
-        CommandError::new(Kind::Wrong, what).because(lost.clone()).hint(format!("all the same: loop rm {id} --force"))
+        CommandError::new(Kind::Wrong, what).because(lost.clone()).hint(format!("all the same: loop rm {id} --yes"))
     };
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         return Err(error(format!("plan {id} is not removed")));

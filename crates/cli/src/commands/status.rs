@@ -317,6 +317,7 @@ fn detailed(
     let mut all = serde_json::to_value(row).unwrap_or_default();
     all["attempt"] = state.attempt.into();
     all["iterations_done"] = state.iterations_done().into();
+    all["branch_iterations"] = state.recovery.branch_iterations().into();
     all["process"] = folder.holder().map(|holder| holder.pid).into();
     all["folder"] = loop_host::paths::text_of(&folder.path).into();
     all["bytes"] = loop_host::fs::bytes_of(&folder.path).into();

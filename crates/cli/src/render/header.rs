@@ -32,7 +32,7 @@ pub(crate) fn header(state: &RunState, before: &RunState) -> String {
 fn resumed(state: &RunState, before: &RunState) -> Option<String> {
     let spec = state.spec.as_ref().filter(|_| !before.phase.is_fresh())?;
     let ended = before.over.as_ref().map_or("its process was cut off", |over| over.reason.text.as_str());
-    let (done, most) = (before.iterations_done(), state.settings.shown().values.iterations_max());
+    let (done, most) = (before.iterations_done(), state.own_iterations_max());
     let ago = moment::ago(before.now.wall_ms, state.now.wall_ms);
     let after = format!("after iteration {}", iteration_text(done, most));
     Some(format!("resumed loop {} {after}: {}, {ago}", spec.id, text::one_line(ended, 44)))

@@ -655,7 +655,7 @@ fn subject(order: &Order, state: &RunState) -> String {
 
 /// `3/10`, or `3` where there is no limit.
 fn of(state: &RunState) -> String {
-    iteration_text(state.iteration, state.settings.shown().values.iterations_max())
+    iteration_text(state.iteration, state.own_iterations_max())
 }
 
 impl Reporter for Live {

@@ -1,11 +1,12 @@
 //! A plan for people: its branches, the ranking with every column, how it ended and what to type next.
 use loop_core::ended::Ended;
 use loop_core::plan::{
-    ChosenBy, EndedEarly, EndedHook, HookWhen, NodeEnd, NodeId, NodeStage, NodeState, PlanOutcome, PlanReasonCode,
-    PlanState,
+    ChosenBy, EndedEarly, EndedHook, HookWhen, NodeEnd, NodeId, NodeStage, NodeState, PlanBudget, PlanOutcome,
+    PlanReasonCode, PlanState,
 };
 use loop_core::policy::budget::money_text;
 use loop_core::policy::candidate::{Candidate, CandidateGates, RankColumn};
+use loop_core::run::Change;
 use loop_core::text;
 use loop_core::time;
 use loop_core::workflow::FAILED_LOOP_VARIABLE;
@@ -121,6 +122,13 @@ pub(super) fn failed_hook(hook: &EndedHook, state: &PlanState) -> Option<String>
 pub(super) fn budget_words(most_micros: Option<u64>) -> String {
     let most = most_micros.map_or_else(|| "anything".to_owned(), money_text);
     format!("all loops together may cost {most}")
+}
+
+/// Changed limits of loops, and a changed budget beside them.
+pub(super) fn limits_words(changes: &[Change], budget: Option<PlanBudget>) -> String {
+    let each: Vec<String> = changes.iter().map(|change| format!("{} {}", change.key, change.value)).collect();
+    let money = budget.map_or_else(String::new, |budget| format!("; {}", budget_words(budget.most_micros)));
+    format!("each loop: {}{money}", each.join(", "))
 }
 
 /// A hook that ended, as JSON.

@@ -8,7 +8,7 @@ use loop_host::clock;
 
 use super::diff::brief;
 use super::moment;
-use super::plan::budget_words;
+use super::plan::{budget_words, limits_words};
 use super::table::table_on_screen;
 
 /// The longest reason that stands in a line below the table.
@@ -131,6 +131,7 @@ fn beside(history: &PlanHistory, verbose: bool) -> String {
             PlanRequest::Pick { node, anyway: false } => format!("pick branch {node}"),
             PlanRequest::Pick { node, anyway: true } => format!("take branch {node}, though it does not pass"),
             PlanRequest::Budget { most_micros } => budget_words(*most_micros),
+            PlanRequest::Limits { changes, budget } => limits_words(changes, *budget),
             PlanRequest::Answer { node, .. } => format!("answer to {node}"),
             PlanRequest::Rollback { to, .. } => format!("roll back to {to}"),
         };

@@ -16,7 +16,7 @@ use loop_host::paths::Home;
 use serde_json::{Value, json};
 
 use super::outbox::{Outbox, To};
-use super::plan::{budget_words, failed_hook, hook_value, is_workflow, name_of, pick_command};
+use super::plan::{budget_words, failed_hook, hook_value, is_workflow, limits_words, name_of, pick_command};
 use super::printer::{Loudness, Paint, Printer};
 use super::table::cut;
 use super::{now, summary};
@@ -154,6 +154,7 @@ impl PlanLive {
                     PlanRequest::Cancel => "cancelling".to_owned(),
                     PlanRequest::Pick { node, .. } => format!("branch {node} is to be applied"),
                     PlanRequest::Budget { most_micros } => budget_words(*most_micros),
+                    PlanRequest::Limits { changes, budget } => limits_words(changes, *budget),
                     PlanRequest::Rollback { to, .. } => format!("rolling back to {to}"),
                     PlanRequest::Answer { node, .. } => format!("the question of {node} is answered"),
                 };

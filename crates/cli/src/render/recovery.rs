@@ -7,6 +7,11 @@ pub(crate) fn decided(decision: &RecoveryDecision) -> Vec<String> {
     match decision {
         RecoveryDecision::Began(began) if began.questions.is_some() => Vec::new(),
         RecoveryDecision::Began(began) => vec![began_words(began)],
+        RecoveryDecision::CutOff(cut_off) if cut_off.continues => Vec::new(),
+        RecoveryDecision::CutOff(cut_off) => {
+            let times = if cut_off.times == 1 { "once".to_owned() } else { format!("{} times", cut_off.times) };
+            vec![format!("recovery: the branches were cut off {times} and do not continue")]
+        }
         RecoveryDecision::Takes(taken) => vec![format!("recovery: {} is restored, and judged here", taken.name)],
         RecoveryDecision::Ended(ended) => vec![ended_words(ended)],
         RecoveryDecision::UsedUp { .. } => vec!["recovery: no rung is left".to_owned()],

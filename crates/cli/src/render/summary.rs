@@ -60,8 +60,12 @@ pub(crate) fn summary(
     let proof = proof.iter().map(|(label, value)| labelled(label, COLUMN, value)).collect::<String>();
     let restored = restored_and_tried(state, record);
     let id = &spec.id;
-    let done = state.iterations_done();
+    let done = state.iterations_used();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
+    let iterations = match state.recovery.branch_iterations() {
+        0 => iterations,
+        of_branches => format!("{iterations} ({of_branches} of them in branches)"),
+    };
     let mut next = next(state, over.outcome, id.as_str(), kept);
     if let Some(best) = better(state).filter(|best| best.checkpoint.as_deref().is_some_and(|name| kept.has(name))) {
         next.push_str(&format!(
@@ -459,7 +463,7 @@ fn more_budget(state: &RunState, id: &str) -> String {
 fn with_other_limits(state: &RunState, command: String) -> String {
     let settings = state.settings.shown();
     let (limits, caps) = (&settings.values.limits, &settings.caps);
-    let iterations = state.settings.shown().values.iterations_max().is_some_and(|most| state.iterations_done() >= most);
+    let iterations = state.settings.shown().values.iterations_max().is_some_and(|most| state.iterations_used() >= most);
     let time = limits.max_time_ms().is_some_and(|most| state.active_ms(state.now) >= most);
     let cost = caps.cost_micros.filter(|most| state.cost_micros(settings) >= *most);
     let tokens = caps.tokens.filter(|most| state.tokens(settings) >= *most);

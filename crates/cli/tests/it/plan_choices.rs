@@ -61,8 +61,8 @@ fn a_plan_whose_budget_is_used_up_continues_with_a_larger_one() {
     assert!(again.out().contains("the budget is used up"), "{}", again.text());
     let less = user.run(&["resume", &id, "--max-cost", "0.25"]).expect_code(4);
     assert!(less.err().contains("its loops have cost $0.50 already"), "{}", less.text());
-    let other = user.run(&["resume", &id, "--max-iterations", "5"]).expect_code(4);
-    assert!(other.err().contains("only max_cost can change"), "{}", other.text());
+    let other = user.run(&["resume", &id, "--max-no-progress", "5"]).expect_code(4);
+    assert!(other.err().contains("only limits can change"), "{}", other.text());
     // The printed command, as it stands.
     let resumed = user.run(&["resume", &id, "--max-cost", "+1.00"]).expect_code(0);
     assert_eq!(user.read("work/answer"), "good\n", "{}", resumed.text());
@@ -72,6 +72,39 @@ fn a_plan_whose_budget_is_used_up_continues_with_a_larger_one() {
     assert!(status["cost_micros"].as_u64().unwrap() <= 1_500_000, "{status}");
     let history = user.run(&["history", &id, "--verbose"]).expect_code(0);
     assert!(history.out().contains("all loops together may cost $1.50"), "{}", history.text());
+}
+
+#[test]
+fn a_resume_of_a_plan_raises_the_limits_of_its_loops_and_the_budget_of_the_whole() {
+    // req: D-16 partly: limits of loops at resume
+    let user = paid();
+    let words = ["start", "do it", "-p", "grep -q good answer", "--agent", "claude", "--judge", "workspace"];
+    let more = ["--strength", "off", "--delay", "none", "--best-of", "2", "--on-red", "-n", "2"];
+    let money = ["--max-cost", "0.50", "--worst-cost", "0.25"];
+    drop(user.run(&[&words[..], &more[..], &money[..]].concat()).expect_code(1));
+    let id = plan(&user);
+    let low = user.run(&["resume", &id, "-n", "1"]).expect_code(4);
+    assert!(low.err().contains("used up already"), "{}", low.text());
+    let resumed = user.run(&["resume", &id, "--max-cost", "+1.00", "-n", "+2"]).expect_code(0);
+    assert_eq!(user.read("work/answer"), "good\n", "{}", resumed.text());
+    assert_eq!(user.ids().len(), 2, "each branch continues its own loop: {}", resumed.text());
+    let history = user.run(&["history", &id, "--verbose"]).expect_code(0);
+    let asked = "each loop: max_iterations 4; all loops together may cost $1.50";
+    assert!(history.out().contains(asked), "{}", history.text());
+    let ended = user.run(&["resume", &id, "-n", "+2"]).expect_code(4);
+    assert!(ended.err().contains("the plan has ended"), "{}", ended.text());
+}
+
+#[test]
+fn a_loop_of_a_workflow_that_runs_again_has_the_limits_of_the_resume() {
+    let user = user();
+    user.write("work/flow.yaml", "name: flow\nloops:\n  - id: a\n    prompt: do it\n    promise: grep -q 3 answer\n");
+    let agent =
+        ["--agent-cmd", "echo $LOOP_ITERATION > answer", "-n", "1", "--judge", "workspace", "--strength", "off"];
+    drop(user.run(&[&["workflow", "run", "flow.yaml"], &agent[..]].concat()).expect_code(1));
+    let id = plan(&user);
+    let resumed = user.run(&["resume", &id, "-n", "+2"]).expect_code(0);
+    assert_eq!(user.read("work/answer"), "3\n", "{}", resumed.text());
 }
 
 #[test]
@@ -139,16 +172,22 @@ fn a_rollback_before_a_branch_is_taken_is_not_said_to_come_after_it() {
 }
 
 #[test]
-fn the_removal_of_a_plan_names_what_is_lost_and_wants_force() {
+fn the_removal_of_a_plan_names_what_is_lost_and_asks_or_wants_yes() {
     // req: D-16 partly: undo and open choices are not removed by accident
     let user = user();
     drop(user.run(&best_of("echo good > answer", "test -s answer", &["2"])).expect_code(0));
     let id = plan(&user);
     let refused = user.run(&["rm", &id]).expect_code(4);
     assert!(refused.err().contains(&format!("loop rollback {id} initial")), "{}", refused.text());
-    assert!(refused.err().contains(&format!("loop rm {id} --force")), "{}", refused.text());
+    assert!(refused.err().contains(&format!("loop rm {id} --yes")), "{}", refused.text());
     assert_eq!(plan(&user), id, "nothing was removed");
-    drop(user.run(&["rm", &id, "--force"]).expect_code(0));
+    let program = env!("CARGO_BIN_EXE_loop");
+    // Nothing is typed at the question.
+    let (asked, screen) = user.on_a_terminal(&format!("{program} rm {id}"));
+    drop(asked.expect_code(4));
+    assert!(screen.contains(&format!("remove plan {id}?")), "{screen}");
+    assert_eq!(plan(&user), id, "nothing was removed");
+    drop(user.run(&["rm", &id, "--yes"]).expect_code(0));
     drop(user.run(&["status", &id]).expect_code(4));
     let user = crate::user();
     let manual = ["2", "--best-of-manual"];

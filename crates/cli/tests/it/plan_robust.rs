@@ -226,7 +226,7 @@ fn a_plan_and_its_loops_are_removed_by_one_command() {
     let user = user();
     let words = best_of("echo $LOOP_BRANCH > answer", "test -s answer", &["2", "-n", "1", "--best-of-manual"]);
     drop(user.run(&words).expect_code(1));
-    let all = [vec!["rm".to_owned(), "--force".to_owned(), plan(&user)], user.ids()].concat();
+    let all = [vec!["rm".to_owned(), "--yes".to_owned(), plan(&user)], user.ids()].concat();
     drop(user.run(&all).expect_code(0));
     assert_eq!(user.ids(), Vec::<String>::new());
 }

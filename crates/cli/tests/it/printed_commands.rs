@@ -79,7 +79,7 @@ fn project() -> TestEnv {
     user.apply_env(&mut git);
     assert!(git.args(["init", "-q"]).status().unwrap().success());
     let agent = "[ \"$1\" = --version ] && { echo 1.0; exit 0; }\ncat > /dev/null; echo x >> log";
-    ["claude", "codex", "opencode", "npm"].iter().for_each(|name| user.program(name, agent));
+    ["claude", "codex", "gemini", "opencode", "npm"].iter().for_each(|name| user.program(name, agent));
     user
 }
 
@@ -401,7 +401,10 @@ fn every_line_that_an_end_screen_a_status_or_a_list_prints_is_accepted() {
 }
 
 /// Lines of pages that are not executed, and why. A line is named by its beginning.
-const NOT_EXECUTED: [(&str, &str); 10] = [
+const NOT_EXECUTED: [(&str, &str); 13] = [
+    ("loop inject PLAN", "needs branches at work; plan_faces.rs executes it"),
+    ("loop workflow run implement-feature.yaml", "needs the file of the page; workflow_run.rs executes it"),
+    ("loop workflow resume", "needs a workflow that changed; workflow_plans.rs executes it"),
     ("loop demo", "takes seconds; newcomer.rs executes it"),
     ("loop start \"fix the bug\" --promise \"make test\" --agent claude --container", "needs a container engine"),
     ("loop start \"fix the bug\" --promise \"make test\" --agent claude --image", "needs a container engine"),
@@ -414,26 +417,41 @@ const NOT_EXECUTED: [(&str, &str); 10] = [
     ("loop reset --project shop", "needs the container profile's names; worker.rs executes it"),
 ];
 
-const PAGES: [&str; 19] = [
+const PAGES: [&str; 34] = [
     "README.md",
+    "docs/guide/README.md",
     "docs/guide/after-a-crash.md",
     "docs/guide/agents.md",
+    "docs/guide/alerts.md",
+    "docs/guide/autonomous.md",
+    "docs/guide/best-of.md",
     "docs/guide/container-profile.md",
     "docs/guide/containers.md",
     "docs/guide/first-loop.md",
     "docs/guide/going-back.md",
     "docs/guide/handing-over.md",
+    "docs/guide/hidden-gates.md",
+    "docs/guide/importing.md",
     "docs/guide/limits-and-stopping.md",
     "docs/guide/looking-back.md",
+    "docs/guide/loopr.md",
     "docs/guide/overnight.md",
     "docs/guide/promises.md",
     "docs/guide/proof.md",
     "docs/guide/protecting.md",
+    "docs/guide/replay.md",
     "docs/guide/settings.md",
+    "docs/guide/several-agents.md",
     "docs/guide/strength.md",
+    "docs/guide/surroundings.md",
     "docs/guide/templates.md",
     "docs/guide/troubleshooting.md",
+    "docs/guide/usage-and-limits.md",
+    "docs/guide/what-loop-proves.md",
+    "docs/guide/what-the-agent-is-told.md",
     "docs/guide/when-a-loop-stops.md",
+    "docs/guide/when-stuck.md",
+    "docs/guide/workflows.md",
 ];
 
 /// The commands in the blocks of a page, without remarks.
@@ -457,7 +475,7 @@ fn of_page(page: &str) -> Vec<String> {
 }
 
 /// The loops that pages talk about, by the ids that they use.
-const IDS: [&str; 3] = ["936p", "gy3q", "4kq1"];
+const IDS: [&str; 6] = ["936p", "gy3q", "4kq1", "k3f9", " ID", " LOOP"];
 
 /// A loop that fits the line, and its id.
 fn loop_for(line: &str, user: &TestEnv) -> String {
@@ -473,15 +491,40 @@ fn loop_for(line: &str, user: &TestEnv) -> String {
     } else if line.starts_with("loop reset") {
         &["-p", "make test", "--agent-cmd", "true"]
     } else {
-        &["-p", "make test", "--agent-cmd", ADDS, "-n", "3"]
+        &["-p", "make test", "--agent-cmd", ADDS, "-n", "4"]
     };
     drop(user.run(&[&["start", "do it"], words].concat()));
     let id = user.id();
     if line.ends_with(" undo") {
         user.run(&["rollback", &id, "initial"]).expect_code(0);
     }
+    if line.contains("--strike") {
+        ["one", "two"].iter().for_each(|note| drop(user.run(&["inject", &id, "--note", note]).expect_code(0)));
+    }
     if line.starts_with("loop checkpoint rm") {
         user.run(&["checkpoint", &id, "before-refactor"]).expect_code(0);
+    }
+    id
+}
+
+/// A plan that fits the line, and its id.
+fn plan_for(line: &str, user: &TestEnv) -> String {
+    let words: &[&str] = if line.contains("--anyway") {
+        &["--agent-cmd", ADDS, "-n", "1"]
+    } else if line.contains("pick") {
+        &["--agent-cmd", "touch done.txt", "--best-of-manual"]
+    } else if line.contains("resume") {
+        &["--agent-cmd", ADDS, "-n", "4", "--max-cost", "2", "--worst-cost", "1"]
+    } else {
+        &["--agent-cmd", "touch done.txt"]
+    };
+    let quick = ["--best-of", "2", "--judge", "workspace", "--strength", "off"];
+    drop(user.run(&[&["start", "do it", "-p", "make test"], &quick[..], words].concat()));
+    let plans = std::fs::read_dir(user.state().join("plans")).unwrap().flatten();
+    let names = plans.map(|entry| entry.file_name().into_string().unwrap());
+    let id = names.into_iter().find(|name| !name.starts_with('.')).unwrap();
+    if line.ends_with(" undo") {
+        user.run(&["rollback", &id, "initial"]).expect_code(0);
     }
     id
 }
@@ -490,7 +533,8 @@ fn loop_for(line: &str, user: &TestEnv) -> String {
 fn takes_the_newest(line: &str) -> bool {
     let words: Vec<&str> = line.split(' ').collect();
     let of_one = [
-        "resume", "watch", "history", "diff", "rollback", "accept", "inject", "set", "pause", "cancel", "stop", "reset",
+        "resume", "watch", "history", "diff", "rollback", "accept", "inject", "set", "pause", "cancel", "stop",
+        "reset", "prompt",
     ];
     let is_checkpoint = words.get(1) == Some(&"checkpoint") && words.get(2) != Some(&"gc");
     let is_alone = matches!(words[..], ["loop", "verify" | "proof"]);
@@ -502,10 +546,16 @@ fn check_line(line: &str) -> Option<String> {
     let user = project();
     let mut command = filled(line);
     let named = IDS.iter().find(|id| line.contains(**id)).copied();
-    if let Some(named) = named.or_else(|| takes_the_newest(line).then_some("no id")) {
+    if line.split(' ').any(|word| word == "PLAN") {
+        command = command.replace("PLAN", &plan_for(line, &user));
+        if line == "loop pick PLAN" {
+            // Alone it asks on a terminal; plan_faces.rs executes that.
+            command.push_str(" 1");
+        }
+    } else if let Some(named) = named.or_else(|| takes_the_newest(line).then_some("no id")) {
         user.run(&["config", "set", "strength", "off"]).expect_code(0);
         let id = loop_for(line, &user);
-        command = command.replace(named, &id);
+        command = command.replace(named.trim_start(), &id);
         // These are for a loop that is working: what is not running says so, with exit 4.
         let at_work =
             ["loop pause", "loop stop", "loop cancel", "loop watch"].iter().any(|verb| line.starts_with(verb));

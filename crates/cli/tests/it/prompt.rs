@@ -241,3 +241,27 @@ fn a_loop_that_is_resumed_and_is_neither_stuck_nor_better_gets_an_assessment_fir
         assert_eq!(sent.contains("SUMMARY: the parser was rewritten"), by_agent, "{code}: {sent}");
     }
 }
+
+// req: A-23 partly: progress, and a pause
+#[test]
+fn a_loop_that_made_progress_or_was_only_paused_goes_on_without_an_assessment() {
+    let forms = ["--prompt-form", "history", "--text-writer", "agent"];
+    let env = claude(0);
+    env.run(&[&["start", "do it", "-p", "false", "--agent", "claude", "-n", "1"][..], &forms].concat()).expect_code(1);
+    env.run(&["resume", &env.id(), "-n", "+1"]).expect_code(1);
+    let sent = env.read("home/sent-2");
+    assert!(sent.contains("### Iteration 1\nI looked at everything."), "its window came back: {sent}");
+    assert!(!env.root().join("home/text-asked").exists(), "it made progress");
+
+    let env = claude(0);
+    env.write("home/idle", "");
+    let words = ["start", "do it", "-p", "false", "--agent", "claude", "-n", "2", "--delay", "10m"];
+    let running = env.begin(&[&words[..], &forms].concat());
+    env.wait_for_file("home/sent-1");
+    let status = || env.run(&["status", &env.id(), "--json"]).json()["loops"][0]["status"].clone();
+    env.run(&["pause", &env.id()]).expect_code(0);
+    loop_testkit::wait_until("it is paused", || status() == "paused");
+    env.run(&["resume", &env.id()]).expect_code(0);
+    running.end().expect_code(1);
+    assert!(env.root().join("home/sent-2").exists() && !env.root().join("home/text-asked").exists());
+}

@@ -202,3 +202,84 @@ fn a_branch_that_passes_only_in_its_copy_is_not_recorded_as_one_that_worked() {
     assert!(rungs[0].starts_with("branches failed"), "{rungs:?}: {}", ran.text());
     assert!(rungs.len() <= 2, "it is not tried again and again: {rungs:?}");
 }
+
+// req: A-29
+#[test]
+fn a_time_limit_that_is_reached_in_branches_ends_the_loop_by_that_limit() {
+    let env = user();
+    let agent = "cat > /dev/null; [ -z \"$LOOP_BRANCH\" ] || sleep 1000; echo x >> notes";
+    let ran =
+        env.run(&start(agent, PROMISE, &[&BRANCHES[..], &["-n", "12", "--max-time", "6s"]].concat())).expect_code(1);
+    assert!(ran.text().contains("reached by the branches"), "{}", ran.text());
+    assert!(!ran.text().contains("Stuck after all recovery attempts"), "{}", ran.text());
+}
+
+/// A `claude` whose calls cost a quarter of a dollar and 15 tokens, and get nothing done.
+fn paid(env: &TestEnv, script: &str) {
+    let root = env.root().display().to_string();
+    let session = r#""session_id":"5e551017-0000-4000-8000-000000000001""#;
+    env.program(
+        "claude",
+        &format!(
+            r#"[ "$1" = --version ] && {{ echo '2.1.197 (Claude Code)'; exit 0; }}
+cat > /dev/null
+ROOT='{root}'
+echo "${{LOOP_BRANCH:-loop}} $LOOP_ITERATION.$LOOP_ATTEMPT" >> "$ROOT/calls"
+echo x >> notes
+{script}
+echo '{{"type":"system","subtype":"init",{session},"model":"m"}}'
+echo '{{"type":"result","subtype":"success","is_error":false,"result":"fine","num_turns":1,"total_cost_usd":0.25,"usage":{{"input_tokens":10,"output_tokens":5}},{session}}}'"#
+        ),
+    );
+}
+
+fn paid_words<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["start", "do it", "-p", PROMISE, "--agent", "claude", "--judge", "workspace", "--strength", "off"];
+    [&words[..], &["--delay", "none", "--recover", "-n", "40"], more].concat()
+}
+
+// req: A-29
+#[test]
+fn several_branches_together_do_not_go_past_the_limit_of_money_or_of_tokens() {
+    for (limit, most) in [(["--max-cost", "2"], 8), (["--max-tokens", "120"], 8)] {
+        let env = user().with("ANTHROPIC_API_KEY", "sk-very-secret-key");
+        paid(&env, "");
+        let ladder = ["--ladder", "fresh:1, branches:4x3, human"];
+        let ran = env.run(&paid_words(&[&ladder[..], &limit].concat())).expect_code(1);
+        let made = calls(&env).len();
+        assert!((4..=most).contains(&made), "{limit:?}: {made} calls: {}", ran.text());
+        assert!(ran.text().contains("budget_limit"), "{limit:?}: {}", ran.text());
+    }
+}
+
+// req: A-29
+// req: A-23 partly: branches
+#[test]
+fn a_call_that_a_crash_cut_off_counts_once_as_what_a_call_cost_so_far_and_it_is_said() {
+    let env = user().with("ANTHROPIC_API_KEY", "sk-very-secret-key");
+    let wait = "[ \"$LOOP_BRANCH\" != branch-b ] || [ -e \"$ROOT/go\" ] || { touch \"$ROOT/at-work\"; sleep 1000; }";
+    paid(&env, wait);
+    let more = ["--ladder", "branches:2x2, human", "--max-cost", "3"];
+    let killed = env.begin(&paid_words(&more));
+    env.wait_for_file("at-work");
+    wait_until("branch-a has ended", || plan_journal(&env).contains("\"not_passed\""));
+    killed.signal("KILL");
+    drop(killed.end());
+    env.write("go", "");
+    let id = stuck(&env);
+    let ran = env.run(&["resume", &id]).expect_code(1);
+    let wanted =
+        ["branch-a 1.1", "branch-a 2.1", "branch-b 1.1", "branch-b 1.2", "branch-b 2.1", "loop 1.1", "loop 2.1"];
+    assert_eq!(calls(&env), wanted, "{}", ran.text());
+    assert!(ran.text().contains("1 call did not report a cost: "), "{}", ran.text());
+}
+
+#[test]
+fn a_list_of_agents_in_a_settings_file_is_read() {
+    // req: A-17
+    let env = user();
+    env.run(&["config", "set", "agents", "claude,codex"]).expect_code(0);
+    env.run(&["config", "check"]).expect_code(0);
+    let ran = env.run(&start("touch result", PROMISE, &["-n", "1"]));
+    assert!(!ran.text().contains("must be a table"), "{}", ran.text());
+}

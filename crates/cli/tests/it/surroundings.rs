@@ -342,6 +342,24 @@ fn what_may_be_the_agents_own_does_not_loosen_the_mode_and_the_loop_says_what_wo
 }
 
 #[test]
+fn what_the_agent_is_seen_to_write_into_the_file_of_variables_is_refused_and_said() {
+    // req: A-12
+    let user = user();
+    // It names no path: the line that it writes is what it prints.
+    let agent = "mkdir -p .harness; cd .harness; echo 'echo HARNESS_CLI=gemini HARNESS_PRIORITY=cost'; \
+                 printf 'HARNESS_CLI=gemini\\nHARNESS_PRIORITY=cost\\n' > env; touch ../../wrote; \
+                 while [ ! -e ../../go ]; do sleep 0.02; done; touch ../done";
+    let running = user.begin(&start(agent, "test -e done", &["--check-env-vars"]));
+    user.wait_for_file("wrote");
+    let journal = user.state().join("runs").join(user.id()).join("journal.jsonl");
+    let said = "HARNESS_PRIORITY in .harness/env is ignored: the agent changed it";
+    wait_until("it is said", || fs::read_to_string(&journal).unwrap_or_default().contains(said));
+    user.write("go", "");
+    let ran = running.end().expect_code(0);
+    assert!(ran.err().contains("HARNESS_CLI in .harness/env is ignored: the agent changed it"), "{}", ran.text());
+}
+
+#[test]
 fn files_that_others_change_are_named_in_the_next_prompt_and_the_agents_are_not() {
     // req: A-10
     let user = user();
@@ -605,4 +623,19 @@ fn foreign_files_and_devices_in_the_inbox_are_refused_and_named() {
     user.wait_for_fact("001-foreign.txt belongs to another user");
     user.write("go.1.1", "");
     running.end().expect_code(0);
+}
+
+#[test]
+fn a_folder_with_other_uses_is_refused_as_the_inbox_before_anything_is_made() {
+    // req: A-11
+    let user = user();
+    user.write("work/todo.txt", "mine\n");
+    fs::create_dir_all(user.work().join(".git")).unwrap();
+    let home = user.root().display().to_string();
+    for path in [".", "..", "/", ".git", "docs/../..", &home] {
+        let ran = user.run(&start("true", "false", &["--enable-inbox", "--inbox-path", path])).expect_code(4);
+        assert!(ran.err().contains("cannot be the inbox"), "{path}: {}", ran.text());
+    }
+    assert_eq!(user.read("work/todo.txt"), "mine\n");
+    assert_eq!(user.ids(), Vec::<String>::new());
 }

@@ -50,17 +50,27 @@ impl Usage {
     /// Both together; what neither reports stays unknown.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
-        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+        self.each(more, |one, other| match (one, other) {
             (None, None) => None,
             (one, other) => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
-        };
-        let turns = sum(self.turns.map(u64::from), more.turns.map(u64::from));
+        })
+    }
+
+    /// What is more than before; what is not reported now stays unknown.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        self.each(before, |now, before| now.map(|now| now.saturating_sub(before.unwrap_or(0))))
+    }
+
+    /// Each number of both.
+    fn each(self, other: Self, of: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
+        let turns = of(self.turns.map(u64::from), other.turns.map(u64::from));
         Self {
-            input_tokens: sum(self.input_tokens, more.input_tokens),
-            output_tokens: sum(self.output_tokens, more.output_tokens),
-            cache_read_tokens: sum(self.cache_read_tokens, more.cache_read_tokens),
-            cache_creation_tokens: sum(self.cache_creation_tokens, more.cache_creation_tokens),
-            cost_micros: sum(self.cost_micros, more.cost_micros),
+            input_tokens: of(self.input_tokens, other.input_tokens),
+            output_tokens: of(self.output_tokens, other.output_tokens),
+            cache_read_tokens: of(self.cache_read_tokens, other.cache_read_tokens),
+            cache_creation_tokens: of(self.cache_creation_tokens, other.cache_creation_tokens),
+            cost_micros: of(self.cost_micros, other.cost_micros),
             turns: turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
         }
     }

@@ -140,9 +140,14 @@ impl PlanState {
                 self.requests.pick = Some(node.clone());
                 self.requests.pick_anyway = *anyway;
             }
-            PlanRequest::Budget { most_micros } => {
-                if let Some(spec) = &mut self.spec {
-                    Arc::make_mut(spec).budget_micros = *most_micros;
+            PlanRequest::Budget { most_micros } => self.set_budget(*most_micros),
+            PlanRequest::Limits { changes, budget } => {
+                for change in changes {
+                    self.limits.retain(|known| known.key != change.key);
+                    self.limits.push(change.clone());
+                }
+                if let Some(budget) = budget {
+                    self.set_budget(budget.most_micros);
                 }
             }
             PlanRequest::Rollback { to, undo } => {
@@ -153,6 +158,12 @@ impl PlanState {
                 let answer = PersonAnswer { text: text.clone(), proceed: *proceed, by: by.to_owned() };
                 self.said(node, answer);
             }
+        }
+    }
+
+    fn set_budget(&mut self, most_micros: Option<u64>) {
+        if let Some(spec) = &mut self.spec {
+            Arc::make_mut(spec).budget_micros = most_micros;
         }
     }
 

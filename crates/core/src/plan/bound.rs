@@ -37,6 +37,13 @@ impl PlanEvent {
 fn bound_request(request: &mut PlanRequest) {
     match request {
         PlanRequest::Answer { text, .. } => cut(text, ANSWER_BYTES_MAX),
+        PlanRequest::Limits { changes, .. } => {
+            changes.truncate(LIST_MAX);
+            for change in changes {
+                cut(&mut change.key, NAME_BYTES_MAX);
+                cut(&mut change.value, NAME_BYTES_MAX);
+            }
+        }
         PlanRequest::Rollback { to, undo } => [to, undo].into_iter().for_each(|name| cut(name, NAME_BYTES_MAX)),
         PlanRequest::Stop
         | PlanRequest::Abort

@@ -5,6 +5,7 @@ use super::report::PlanAnswer;
 use super::spec::{NodeId, PlanSpec};
 use crate::ids::{OrderId, ProcessId, RunId};
 use crate::policy::rank::Rank;
+use crate::run::Change;
 use crate::time::At;
 
 /// One thing that happened to a plan, and when the driver saw it.
@@ -92,6 +93,14 @@ pub enum PlanRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         most_micros: Option<u64>,
     },
+    /// These limits hold from now on for each loop that is not done: from its resume, or from its start.
+    Limits {
+        /// The settings, with whole values.
+        changes: Vec<Change>,
+        /// A changed budget beside them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget: Option<PlanBudget>,
+    },
     /// The answer to the question of a node.
     Answer {
         /// Which node.
@@ -108,6 +117,14 @@ pub enum PlanRequest {
         /// The name of the checkpoint of what is there just before.
         undo: String,
     },
+}
+
+/// What all runs of a plan together may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanBudget {
+    /// In millionths of a dollar; none: there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_micros: Option<u64>,
 }
 
 impl PlanRequest {

@@ -38,7 +38,7 @@ mod touches;
 mod words;
 
 pub use carry::{Carried, CarriedTo, CarryOver, CarryReason, carry_over};
-pub use event::{PlanEvent, PlanInput, PlanNotice, PlanRequest};
+pub use event::{PlanBudget, PlanEvent, PlanInput, PlanNotice, PlanRequest};
 pub use fact::{
     ChosenBy, DroppedPlanOrder, EndedEarly, GatesPlace, HookWhen, NodeEnd, NotStarted, PlanCancel, PlanDecision,
     PlanEntry, PlanFact, PlanOrder, PlanQuestion, RunPurpose, SpecPart,

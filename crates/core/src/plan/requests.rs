@@ -18,6 +18,10 @@ impl PlanState {
             PlanRequest::Pick { node, anyway: false } => self.check_pick(node),
             PlanRequest::Pick { node, anyway: true } => self.check_take(node),
             PlanRequest::Budget { most_micros } => self.check_budget(*most_micros),
+            PlanRequest::Limits { budget, .. } => {
+                self.check_goes_on()?;
+                budget.map_or(Ok(()), |budget| self.check_budget(budget.most_micros))
+            }
             PlanRequest::Answer { node, .. } => self.check_answer(node),
             PlanRequest::Rollback { .. } if self.driver == DriverMode::Driving && self.over.is_none() => {
                 Err(Refusal::new("the plan is at work", "cancel it first"))
@@ -90,10 +94,18 @@ impl PlanState {
         Err(Refusal::new(why, hint))
     }
 
+    /// Whether a resume can continue it.
+    fn check_goes_on(&self) -> Result<(), Refusal> {
+        let Some(over) = self.over.as_ref().filter(|_| !self.resumable()) else { return Ok(()) };
+        let hint = match over.outcome {
+            PlanOutcome::NonePassed => "take its best state with loop pick and --anyway, or start a new one",
+            _ => "start a new one",
+        };
+        Err(Refusal::new(format!("the plan has ended: {}", over.reason.text), hint))
+    }
+
     fn check_budget(&self, most_micros: Option<u64>) -> Result<(), Refusal> {
-        if let Some(over) = self.over.as_ref().filter(|_| !self.resumable()) {
-            return Err(Refusal::new(format!("the plan has ended: {}", over.reason.text), "start a new one"));
-        }
+        self.check_goes_on()?;
         let spent = self.money.spent_micros;
         if most_micros.is_some_and(|most| most <= spent) {
             let why = format!("its loops have cost {} already", money_text(spent));

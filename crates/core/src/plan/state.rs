@@ -12,7 +12,7 @@ use crate::ids::{OrderId, RunId};
 use crate::machine::{OpenOrder, Orders};
 use crate::policy::candidate::Ranking;
 use crate::policy::rank::Rank;
-use crate::run::DriverMode;
+use crate::run::{Change, DriverMode};
 use crate::time::At;
 
 /// Orders of a plan that have no answer yet.
@@ -50,6 +50,8 @@ pub struct PlanState {
     pub orders: PlanOrders,
     /// What people asked for.
     pub requests: PlanRequests,
+    /// Limits of its loops that a person changed, one value for a setting.
+    pub limits: Vec<Change>,
     /// The workspace at the start, as a tree in the store.
     pub initial: Option<String>,
     /// The initial tree with everything that is merged.

@@ -26,6 +26,7 @@
 //! | `proof` | what speaks against a pass, how much it weighs, and what follows |
 //! | `protect` | which files an agent must not change |
 //! | `outside` | what outside of the workspace may decide what a gate says, and what a change there means |
+//! | `item` | whether a loop of one item of a list passed, what the next one changes, when the item ends |
 //! | `probe` | how a copy is changed so that good gates must fail: canary, undo, hunks |
 pub mod alert;
 pub mod breaker;
@@ -35,6 +36,7 @@ pub mod crash;
 pub mod failures;
 pub mod forecast;
 pub mod gate;
+pub mod item;
 pub mod ladder;
 pub mod limiter;
 pub mod outside;

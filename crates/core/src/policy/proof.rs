@@ -317,7 +317,8 @@ pub enum NotTried {
 
 impl NotTried {
     /// The reason for people; none where the probe is not wanted.
-    fn words(&self) -> Option<&str> {
+    #[must_use]
+    pub fn words(&self) -> Option<&str> {
         match self {
             Self::Disabled => None,
             Self::NotPossible { why } | Self::NoResult { why } | Self::Needless { why } => Some(why),

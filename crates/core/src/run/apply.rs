@@ -316,6 +316,7 @@ impl RunState {
         self.change(changes);
         self.forget_requests();
         self.recovery.person_came();
+        self.recovery.resumed_by_person();
         self.progress.forget_crashes();
         self.gates.count_unverifiable(false);
         self.guard.forget();
@@ -403,7 +404,11 @@ impl RunState {
                 self.checkpoints.rollback_begins();
                 self.budget.forget_call();
             }
-            Order::Branches { .. } => self.budget.forget_call(),
+            Order::Branches { .. } => {
+                self.budget.forget_call();
+                self.clock.agent_begins();
+                self.recovery.branches_begin();
+            }
             Order::ManualCheckpoint { name } if name.starts_with(MANUAL) => self.checkpoints.count_manual(),
             Order::RunGate { point, .. } => {
                 if let Phase::BeforeGates { .. } = self.phase {
@@ -536,8 +541,11 @@ impl RunState {
                 self.gates.swapped_on_copy(&report.swapped);
                 self.proving.reported(UnjudgedCopy { point: *point, tree: *tree, report, cancelled });
             }
+            (Order::Branches { .. }, Answer::Branches(report)) => {
+                self.clock.agent_ended(report.unfinished && open.cancelled() == Some(CancelCause::TimeLimit));
+                self.branches_reported(report);
+            }
             // A record that clean copies are made from is damaged: nothing else may decide instead.
-            (Order::Branches { .. }, Answer::Branches(report)) => self.branches_ended(report),
             (Order::Judge { .. }, Answer::Blocked { why }) => self.trouble.host_failed(why),
             (Order::Judge { point, tree }, Answer::Failed { what }) => {
                 let report = JudgeReport::not_done(NotJudged::HostFailed { why: what.clone() });
@@ -585,10 +593,10 @@ impl RunState {
         }
     }
 
-    fn branches_ended(&mut self, report: &BranchesReport) {
+    fn branches_reported(&mut self, report: &BranchesReport) {
         // People had time while they worked.
         self.checkpoints.may_differ();
-        let spent = self.recovery.branches_ended(report, self.requests.rollback.is_some());
+        let spent = self.recovery.branches_reported(report);
         self.budget.branches_ended(&spent);
     }
 

@@ -33,6 +33,9 @@ pub struct BranchesReport {
     pub iterations: u32,
     /// What they used together.
     pub spent: BranchesSpent,
+    /// One of them ended, or did not start, because the money that was left for it was used up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_money: bool,
     /// They were stopped or cut off, and can be continued.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
@@ -53,6 +56,10 @@ pub struct BranchesSpent {
     pub cost_untold: u32,
     /// Calls whose tokens are not known.
     pub tokens_untold: u32,
+    /// What the calls without a known cost count as together, in millionths of a dollar: each what a call of
+    /// the run may cost. None without a limit of money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_micros: Option<u64>,
 }
 
 /// The best of several branches.
@@ -77,21 +84,12 @@ impl BranchesSpent {
     /// What was used since an earlier report of the same branches.
     #[must_use]
     pub(super) fn since(&self, before: &Self) -> Self {
-        let less = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
-        let (now, then) = (self.usage, before.usage);
-        let turns = less(now.turns.map(u64::from), then.turns.map(u64::from));
         Self {
-            usage: Usage {
-                input_tokens: less(now.input_tokens, then.input_tokens),
-                output_tokens: less(now.output_tokens, then.output_tokens),
-                cache_read_tokens: less(now.cache_read_tokens, then.cache_read_tokens),
-                cache_creation_tokens: less(now.cache_creation_tokens, then.cache_creation_tokens),
-                cost_micros: less(now.cost_micros, then.cost_micros),
-                turns: turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
-            },
+            usage: self.usage.since(before.usage),
             calls: self.calls.saturating_sub(before.calls),
             cost_untold: self.cost_untold.saturating_sub(before.cost_untold),
             tokens_untold: self.tokens_untold.saturating_sub(before.tokens_untold),
+            assumed_micros: self.assumed_micros.map(|now| now.saturating_sub(before.assumed_micros.unwrap_or(0))),
         }
     }
 }

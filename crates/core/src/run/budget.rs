@@ -34,12 +34,24 @@ pub struct Spent {
     pub tokens_untold: u32,
     /// Calls of an agent.
     pub calls: u32,
+    /// Of the attempts without a known cost, those of branches that count as a fixed amount.
+    pub assumed_calls: u32,
+    /// That amount, in millionths of a dollar.
+    pub assumed_micros: u64,
     /// What the dearest call cost, in millionths of a dollar; none where no call reported it.
     pub dearest_micros: Option<u64>,
     /// The same in tokens.
     pub dearest_tokens: Option<u64>,
     /// The newest model that was reported.
     pub model: Option<String>,
+}
+
+impl Spent {
+    /// How many calls count as the worst case of a call.
+    #[must_use]
+    pub fn worst_calls(&self) -> u32 {
+        self.cost_untold.saturating_sub(self.assumed_calls)
+    }
 }
 
 impl Budget {
@@ -100,6 +112,10 @@ impl Budget {
         spent.calls = spent.calls.saturating_add(more.calls);
         spent.cost_untold = spent.cost_untold.saturating_add(more.cost_untold);
         spent.tokens_untold = spent.tokens_untold.saturating_add(more.tokens_untold);
+        if let Some(assumed) = more.assumed_micros {
+            spent.assumed_calls = spent.assumed_calls.saturating_add(more.cost_untold);
+            spent.assumed_micros = spent.assumed_micros.saturating_add(assumed);
+        }
     }
 
     /// A call for a short text ended: it is paid like any other, and says nothing about the model and the calls of the
@@ -174,8 +190,8 @@ impl RunState {
     #[must_use]
     pub fn cost_micros(&self, settings: &Settings) -> u64 {
         let spent = self.budget.spent();
-        let worst = self.worst_micros(settings).saturating_mul(spent.cost_untold.into());
-        spent.usage.cost_micros.unwrap_or(0).saturating_add(worst)
+        let worst = self.worst_micros(settings).saturating_mul(spent.worst_calls().into());
+        spent.usage.cost_micros.unwrap_or(0).saturating_add(worst).saturating_add(spent.assumed_micros)
     }
 
     /// What the next call may cost, by the caps of the run and of the day; none where there is no cap.

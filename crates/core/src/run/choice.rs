@@ -13,8 +13,8 @@ use crate::policy::failures::FailureAction;
 use crate::policy::gate::Verdict;
 use crate::policy::ladder::MutationKind;
 use crate::policy::router::{
-    AgentArm, ArmScore, ModelRow, TaskAnalysis, TaskEvidence, TaskWords, analyse, draw, most_capable, route, seed_of,
-    task_class,
+    AgentArm, ArmScore, ModelRow, TaskAnalysis, TaskEvidence, TaskSigns, TaskWords, analyse, draw, most_capable, route,
+    seed_of, task_class,
 };
 use crate::settings::{RouterMode, RunPriority, Settings, keys};
 use crate::time;
@@ -302,23 +302,29 @@ fn by_priority<'a>(priority: RunPriority, rows: &[&'a ModelRow]) -> Option<&'a M
 
 /// What kind of task this is now.
 pub(super) fn task_of(state: &RunState, settings: &Settings) -> TaskAnalysis {
+    let spec = state.spec.as_ref();
+    let texts = spec.into_iter().flat_map(|spec| std::iter::once(&spec.goal).chain(&spec.inject));
+    let bytes = texts.map(|text| text.file.as_ref().map_or(text.head.len() as u64, |file| file.bytes)).sum();
+    let evidence = TaskEvidence {
+        signs: spec.map(|spec| spec.task.unwrap_or_else(|| task_signs(&spec.goal.head, settings))).unwrap_or_default(),
+        text_bytes: bytes,
+        iterations: state.iterations_done(),
+        without_progress: state.progress.streaks().no_progress,
+        stuck_after: settings.values.recovery.stuck_after.unwrap_or(0),
+    };
+    analyse(&evidence)
+}
+
+/// What the words of a task say, by the lists of words that are set.
+#[must_use]
+pub fn task_signs(goal: &str, settings: &Settings) -> TaskSigns {
     let router = &settings.values.router;
     let words = TaskWords {
         implementation: &router.implementation_words,
         research: &router.research_words,
         complex: &router.complex_words,
     };
-    let spec = state.spec.as_ref();
-    let texts = spec.into_iter().flat_map(|spec| std::iter::once(&spec.goal).chain(&spec.inject));
-    let bytes = texts.map(|text| text.file.as_ref().map_or(text.head.len() as u64, |file| file.bytes)).sum();
-    let evidence = TaskEvidence {
-        goal: spec.map_or("", |spec| spec.goal.head.as_str()),
-        text_bytes: bytes,
-        iterations: state.iterations_done(),
-        without_progress: state.progress.streaks().no_progress,
-        stuck_after: settings.values.recovery.stuck_after.unwrap_or(0),
-    };
-    analyse(&evidence, &words)
+    TaskSigns::of(goal, &words)
 }
 
 /// Whether an agent with this model can be asked now.

@@ -409,9 +409,27 @@ fn calls_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
+/// Branches had no money or tokens to come to their end, and nothing else is left to try.
+fn branches_money(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let settings = state.settings.read(deciding);
+    let money = settings.caps.cost_micros.map(|most| {
+        let (all, most) = money_pair(state.cost_micros(settings), most);
+        format!("{all} of {most} counted")
+    });
+    let tokens = settings.caps.tokens.map(|most| format!("{} of {most} tokens counted", state.tokens(settings)));
+    let counted = money.into_iter().chain(tokens).collect::<Vec<_>>().join(", ");
+    let counted = if counted.is_empty() { counted } else { format!(" ({counted})") };
+    let not_done = not_done(state, deciding);
+    let text = format!("what is left of the limit is not enough for the branches{counted}, and {not_done}");
+    conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
+}
+
 /// The loop is stuck, recovery is on, and a rung is left.
 fn recovery(state: &RunState, deciding: &Deciding) -> Option<Next> {
     if let Some(next) = recover::next(state, deciding) {
+        if recover::is_out_of_money(state, &next) {
+            return branches_money(state, deciding);
+        }
         return Some(Next::Recover(next));
     }
     let on = state.settings.read(deciding).values.recovery.recover;
@@ -483,9 +501,19 @@ fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
         let (all, most) = money_pair(state.cost_micros(settings), most);
         let told = dollars(spent.usage.cost_micros.unwrap_or(0));
         let worst = || dollars(state.worst_micros(settings));
-        let text = match untold(spent.cost_untold, "its cost", &worst, "--worst-cost") {
-            None => format!("{all} of {most} spent"),
-            Some(untold) => format!("{all} of {most} counted: {told} reported, and {untold}"),
+        let of_branches = (spent.assumed_calls > 0).then(|| {
+            let assumed = dollars(spent.assumed_micros);
+            format!(
+                "{} calls of branches did not report their cost and count as {assumed} together",
+                spent.assumed_calls
+            )
+        });
+        let untold = untold(spent.worst_calls(), "its cost", &worst, "--worst-cost").into_iter().chain(of_branches);
+        let untold = untold.collect::<Vec<_>>().join(", and ");
+        let text = if untold.is_empty() {
+            format!("{all} of {most} spent")
+        } else {
+            format!("{all} of {most} counted: {told} reported, and {untold}")
         };
         return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
     }
@@ -562,7 +590,11 @@ fn time_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let is_left = state.active_ms(state.now) < most && !state.clock.ended_gate();
     let text = match (is_left, state.clock.ended_agent()) {
         (true, false) => return None,
-        (true, true) => format!("time limit of {most_text} reached by the agent, and {not_done}"),
+        (true, true) => {
+            let branches = state.recovery.rung().is_some_and(|rung| !rung.began.branches.is_empty());
+            let who = if branches { "the branches" } else { "the agent" };
+            format!("time limit of {most_text} reached by {who}, and {not_done}")
+        }
         (false, _) => format!("time limit of {most_text} reached, and {not_done}"),
     };
     conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text)

@@ -208,6 +208,12 @@ fn came_to_nothing(
     if report.stream.session_lost && kind == AttemptKind::Continued {
         return Some(plain(AttemptResult::SessionLost));
     }
+    // Its program is not there: it will not be there for the next attempt either.
+    if let Ended::NotStarted(_) = report.ended
+        && let Some(judgement) = agent_unable(state, Failure::Crash, deciding)
+    {
+        return Some(judgement);
+    }
     let table = &state.settings.read(deciding).values.agent.on_failure;
     if let Some(failure) =
         report.stream.failure.filter(|failure| table.action(*failure, deciding) == FailureAction::Stop)

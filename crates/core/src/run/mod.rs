@@ -78,7 +78,7 @@ pub use branches::{BestBranch, BranchPlan, BranchesReport, BranchesSpent};
 pub use budget::{Budget, Spent, wanted};
 pub use checkpoint_name::{CheckpointClass, MANUAL, check_name, iteration_of, meant, numbered};
 pub use checkpoints::{Checkpoints, INITIAL, RollbackCause};
-pub use choice::{AgentChoice, AttemptRequest, ChoiceCause, Drawn, PromptVariant};
+pub use choice::{AgentChoice, AttemptRequest, ChoiceCause, Drawn, PromptVariant, task_signs};
 pub use clock::{DriverMode, RunClock};
 pub use event::{Change, Event, GateIndex, Injected, Input, NoteChange, Notice, Request, Target};
 pub use fact::{
@@ -107,8 +107,8 @@ pub use progress::{Best, IterationDelta, Progress, ScoredIteration};
 pub use prompt_memory::{INJECTIONS_KEPT_MAX, Injections, PromptMemory};
 pub use provider::Provider;
 pub use recovery::{
-    ActiveRung, Climb, QuestionPack, Recovery, RecoveryDecision, RungBegan, RungChoice, RungEnded, RungOutcome,
-    TakenBranch, TriedRung,
+    ActiveRung, Climb, CutOffBranches, QuestionPack, Recovery, RecoveryDecision, RungBegan, RungChoice, RungEnded,
+    RungOutcome, TakenBranch, TriedRung,
 };
 pub use report::{
     Answer, CertifyReport, CheckpointReport, FileAction, GateProgram, GateReport, GuardReport, Measurement,

@@ -1,16 +1,18 @@
 //! Decisions about recovery: which rung comes next, what it changes, and how it ended.
-use super::branches::{BranchPlan, BranchesReport};
+use super::branches::{BranchPlan, BranchesReport, BranchesSpent};
 use super::choice::{self, AgentChoice, PromptVariant, Readiness};
 use super::fact::GatePoint;
 use super::phase::Phase;
 use super::recovery::{
-    ActiveRung, Climb, QuestionPack, RecoveryDecision, RungBegan, RungEnded, RungOutcome, TakenBranch, TriedRung,
+    ActiveRung, Climb, CutOffBranches, QuestionPack, RecoveryDecision, RungBegan, RungEnded, RungOutcome, TakenBranch,
+    TriedRung,
 };
 use super::rung_choice;
 use super::state::RunState;
 use crate::agent::{Failure, signature};
 use crate::machine::Deciding;
 use crate::policy::breaker::StreakChanges;
+use crate::policy::budget::money_text;
 use crate::policy::gate::Verdict;
 use crate::policy::ladder::{MutationKind, Rung, RungKind};
 use crate::policy::router::AgentArm;
@@ -20,12 +22,12 @@ use crate::text;
 
 /// How much of a gate's words its signature is made of.
 const EXCERPT_BYTES_MAX: usize = 4096;
-const NOT_SIGNED_IN: &str = " is not signed in";
-const NO_CREDIT: &str = " has no credit, or a plan without it";
 /// How long one line of a question pack is.
 const LINE_LETTERS_MAX: usize = 300;
 /// The score that the best branch needs, where the score decides: 0.3, in ten-thousandths.
 const WINNER_SCORE: u32 = 3000;
+/// Branches that were cut off more often have ended with what they have.
+const CUT_OFF_MAX: u32 = 5;
 /// Making the copy of a branch, and all that is not its agent or its gates.
 const BRANCH_SET_UP_MS: u64 = 30 * 60 * 1000;
 /// No branches take longer.
@@ -88,15 +90,22 @@ pub(super) fn ended(state: &RunState, deciding: &Deciding) -> Option<RecoveryDec
             why,
             iterations,
             refused: false,
+            out_of_money: false,
+            failure: None,
         }))
     };
+    if let Some(times) = rung.cut_off() {
+        // A state that a person wants to leave is not what they began with any more.
+        let continues = state.requests.rollback.is_none() && times <= CUT_OFF_MAX;
+        return Some(RecoveryDecision::CutOff(CutOffBranches { number: rung.began.number, times, continues }));
+    }
     if let Some(report) = rung.branches() {
         // What others changed here meanwhile is looked for first.
         if report.best.is_some() && rung.taken().is_none() && state.must_compare() {
             return None;
         }
         let Some(RecoveryDecision::Ended(ended)) = end(RungOutcome::Failed, None) else { return None };
-        let ended = RungEnded { iterations: report.iterations, ..ended };
+        let ended = RungEnded { iterations: report.iterations, out_of_money: report.out_of_money, ..ended };
         return match rung.taken() {
             Some(taken) => judged_here(state, taken, ended, deciding).map(RecoveryDecision::Ended),
             None => Some(branches_ended(state, report, ended, deciding)),
@@ -119,11 +128,18 @@ pub(super) fn ended(state: &RunState, deciding: &Deciding) -> Option<RecoveryDec
     if rung.is_better() || state.gates_pass() {
         return end(RungOutcome::Success, None);
     }
-    if let Some(why) = refused(state, rung, state.settings.read(deciding)) {
-        let Some(RecoveryDecision::Ended(ended)) = end(RungOutcome::Failed, Some(why)) else { return None };
-        return Some(RecoveryDecision::Ended(RungEnded { refused: true, ..ended }));
+    if let Some(unable) = refused(state, rung, state.settings.read(deciding)) {
+        let Some(RecoveryDecision::Ended(ended)) = end(RungOutcome::Failed, Some(unable.why)) else { return None };
+        return Some(RecoveryDecision::Ended(RungEnded { refused: true, failure: unable.failure, ..ended }));
     }
     if rung.iterations >= rung.began.iterations { end(RungOutcome::Failed, None) } else { None }
+}
+
+/// What calls count as that did not report their cost, where that counts.
+fn assumed_words(spent: &BranchesSpent) -> String {
+    let Some(assumed) = spent.assumed_micros.filter(|_| spent.cost_untold > 0) else { return String::new() };
+    let calls = if spent.cost_untold == 1 { "1 call".to_owned() } else { format!("{} calls", spent.cost_untold) };
+    format!("; {calls} did not report a cost: {} counted", money_text(assumed))
 }
 
 /// What the branches came to: the best of them takes the place of the state where it is better.
@@ -134,6 +150,7 @@ fn branches_ended(
     deciding: &Deciding,
 ) -> RecoveryDecision {
     let look = report.plan.as_ref().map(|plan| format!("; all branches: loop status {plan}")).unwrap_or_default();
+    let look = assumed_words(&report.spent) + &look;
     let failed = |why: String| RecoveryDecision::Ended(RungEnded { why: Some(why + &look), ..ended.clone() });
     let Some(best) = &report.best else {
         return failed(report.trouble.clone().unwrap_or_else(|| "no branch has a state".to_owned()));
@@ -206,17 +223,20 @@ fn branches_of(state: &RunState, settings: &Settings, count: u32, iterations: u3
         return Err("the container has the workspace, and branches work in copies of it".to_owned());
     }
     let left = settings.values.iterations_max().map(|most| most.saturating_sub(state.iterations_used()));
-    let each = left.map_or(iterations, |left| iterations.min(left / count.max(1)));
-    if each == 0 {
+    // What cannot be divided goes to the first ones, so that none is left over.
+    let of_branch = |number: u32| {
+        left.map_or(iterations, |left| iterations.min(left / count.max(1) + u32::from(number < left % count.max(1))))
+    };
+    if left.is_some_and(|left| left < count) {
         return Err(format!("there are not enough iterations left for {count} branches"));
     }
     let ready = |arm: &AgentArm| choice::readiness(state, settings, arm) == Readiness::Ready;
     let enabled: Vec<AgentArm> = settings.values.enabled().into_iter().filter(ready).collect();
     let now = choice::without_rung(state, settings);
-    let plans = APPROACHES.iter().take(usize::try_from(count).unwrap_or(0));
+    let plans = (0..count).zip(&APPROACHES);
     let mut used: Vec<AgentArm> = Vec::new();
     Ok(plans
-        .map(|approach| {
+        .map(|(number, approach)| {
             // A single agent works as it would without the rung: with the model that a rung before has left.
             let several: &[AgentArm] = if enabled.len() > 1 { &enabled } else { &[] };
             let named = several.iter().find(|arm| arm.agent == approach.agent);
@@ -232,7 +252,7 @@ fn branches_of(state: &RunState, settings: &Settings, count: u32, iterations: u3
                 name: approach.name.to_owned(),
                 approach: approach.words.to_owned(),
                 choice: AgentChoice { prompt: PromptVariant::Mutated(approach.form), ..AgentChoice::of(arm) },
-                iterations: each,
+                iterations: of_branch(number),
             }
         })
         .collect())
@@ -258,8 +278,8 @@ const APPROACHES: [Approach; 4] = [
 /// What a person has to know about an agent that cannot work before they do something.
 fn unable_words(agent: &str, failure: Failure) -> Option<String> {
     match failure {
-        Failure::Auth => Some(format!("{agent}{NOT_SIGNED_IN}")),
-        Failure::Billing => Some(format!("{agent}{NO_CREDIT}")),
+        Failure::Auth => Some(format!("{agent} is not signed in")),
+        Failure::Billing => Some(format!("{agent} has no credit, or a plan without it")),
         Failure::RateLimit
         | Failure::Overload
         | Failure::Model
@@ -274,47 +294,69 @@ fn unable_words(agent: &str, failure: Failure) -> Option<String> {
     }
 }
 
+/// An agent that could not work.
+struct UnableAgent {
+    why: String,
+    failure: Option<Failure>,
+}
+
 /// Why agents could not work in this ladder, each once: these are the first cause, and the first thing that helps.
-fn unable_agents(state: &RunState) -> Vec<String> {
-    let mut all: Vec<String> =
-        state.routing.unable_agents().filter_map(|(agent, failure)| unable_words(agent, failure)).collect();
+fn unable_agents(state: &RunState) -> Vec<UnableAgent> {
+    let now = state.routing.unable_agents();
+    let mut all: Vec<UnableAgent> = now
+        .filter_map(|(agent, failure)| {
+            let why = unable_words(agent, failure)?;
+            Some(UnableAgent { why, failure: Some(failure) })
+        })
+        .collect();
     let tried = state.recovery.climb().map_or(&[][..], |climb| &climb.tried);
-    for why in tried.iter().filter(|tried| tried.ended.refused).filter_map(|tried| tried.ended.why.as_ref()) {
-        if !all.contains(why) {
-            all.push(why.clone());
-        }
+    for ended in tried.iter().map(|tried| &tried.ended).filter(|ended| ended.refused) {
+        let Some(why) = ended.why.as_ref().filter(|why| all.iter().all(|known| known.why != **why)) else { continue };
+        all.push(UnableAgent { why: why.clone(), failure: ended.failure });
     }
     all
 }
 
 /// What a person does about it.
-fn unable_help(why: &str) -> String {
-    let first = if why.ends_with(NOT_SIGNED_IN) {
-        "sign in"
-    } else if why.ends_with(NO_CREDIT) {
-        "add credit"
-    } else {
-        "change its model"
+fn unable_help(unable: &UnableAgent) -> String {
+    let first = match unable.failure {
+        Some(Failure::Auth) => "sign in",
+        Some(Failure::Billing) => "add credit",
+        Some(Failure::Model) => "change its model",
+        Some(
+            Failure::RateLimit
+            | Failure::Overload
+            | Failure::Network
+            | Failure::Permission
+            | Failure::Context
+            | Failure::TurnLimit
+            | Failure::Crash
+            | Failure::Hang
+            | Failure::Refusal
+            | Failure::Question,
+        )
+        | None => "try it by hand",
     };
-    format!("{why}: {first}, or take it out of --agent")
+    format!("{}: {first}, or take it out of --agent", unable.why)
 }
 
 /// Why the agent or model that the rung chose cannot work at all.
-fn refused(state: &RunState, rung: &ActiveRung, settings: &Settings) -> Option<String> {
+fn refused(state: &RunState, rung: &ActiveRung, settings: &Settings) -> Option<UnableAgent> {
     // Another agent has worked in its place.
     if let Some(agent) = &rung.began.choice.agent {
         let arm = AgentArm { agent: agent.clone(), model: rung.began.choice.model.clone() };
         if choice::readiness(state, settings, &arm) == Readiness::Unable {
-            let why = state.routing.unable(agent).and_then(|failure| unable_words(agent, failure));
-            return Some(why.unwrap_or_else(|| format!("{arm} cannot work")));
+            let failure = state.routing.unable(agent);
+            let why = failure.and_then(|failure| unable_words(agent, failure));
+            return Some(UnableAgent { why: why.unwrap_or_else(|| format!("{arm} cannot work")), failure });
         }
     }
     let failure = state.agent.failure().filter(|_| rung.began.choice.is_about_agent() && state.agent_ended())?;
     let agent = state.agent_name();
-    match failure {
-        Failure::Auth | Failure::Billing => unable_words(agent, failure),
+    let why = match failure {
+        Failure::Auth | Failure::Billing => unable_words(agent, failure)?,
         Failure::Model => {
-            Some(format!("{agent} does not know the model {}", state.model_chosen().unwrap_or("that is set")))
+            format!("{agent} does not know the model {}", state.model_chosen().unwrap_or("that is set"))
         }
         Failure::RateLimit
         | Failure::Overload
@@ -325,8 +367,9 @@ fn refused(state: &RunState, rung: &ActiveRung, settings: &Settings) -> Option<S
         | Failure::Context
         | Failure::Refusal
         | Failure::Permission
-        | Failure::Question => None,
-    }
+        | Failure::Question => return None,
+    };
+    Some(UnableAgent { why, failure: Some(failure) })
 }
 
 /// What recovery does now, where it is on, the loop is stuck and a rung is left.
@@ -352,9 +395,22 @@ pub(super) fn next(state: &RunState, deciding: &Deciding) -> Option<RecoveryDeci
     Some(begin(state, settings, place, *rung))
 }
 
-/// Whether the breaker waits: recovery is on and not used up.
+/// Whether only a person is left to ask, and a branch had no money to come to its end: then that limit is the reason.
+pub(super) fn is_out_of_money(state: &RunState, next: &RecoveryDecision) -> bool {
+    let asks = match next {
+        RecoveryDecision::Began(began) => began.questions.is_some(),
+        RecoveryDecision::UsedUp { .. } => true,
+        RecoveryDecision::CutOff(_) | RecoveryDecision::Takes(_) | RecoveryDecision::Ended(_) => false,
+    };
+    asks && state.recovery.last_ran_out_of_money()
+}
+
+/// Whether the breaker waits: recovery is on, not used up, and a count of iterations starts it. Where no count does, only
+/// a ladder that is under way holds the breaker.
 pub(super) fn holds_breaker(state: &RunState, deciding: &Deciding) -> bool {
-    state.settings.read(deciding).values.recovery.recover && !state.recovery.is_used_up()
+    let settings = &state.settings.read(deciding).values.recovery;
+    let starts = settings.stuck_after.is_some() || state.recovery.climb().is_some();
+    settings.recover && starts && !state.recovery.is_used_up()
 }
 
 /// Where a rung stands.
@@ -367,7 +423,7 @@ struct Place {
 
 fn begin(state: &RunState, settings: &Settings, place: Place, rung: Rung) -> RecoveryDecision {
     let Place { trigger, cause, number } = place;
-    let skipped = |why: String| {
+    let left_out = |why: String, out_of_money: bool| {
         RecoveryDecision::Ended(RungEnded {
             trigger,
             cause,
@@ -377,21 +433,28 @@ fn begin(state: &RunState, settings: &Settings, place: Place, rung: Rung) -> Rec
             why: Some(why),
             iterations: 0,
             refused: false,
+            out_of_money,
+            failure: None,
         })
     };
+    let skipped = |why: String| left_out(why, false);
     let used = state.recovery.climb().map_or(0, |climb| climb.iterations);
     let left = settings.values.recovery.recovery_budget.map_or(u32::MAX, |budget| budget.saturating_sub(used));
     let human = rung.kind == RungKind::Human;
     // Branches have their own numbers.
     let mut branches = Vec::new();
     if let RungKind::Branches(count) = rung.kind {
+        if lacks_tokens(state, settings, count) {
+            return left_out(format!("the tokens that are left are not enough for one call of {count} branches"), true);
+        }
         match branches_of(state, settings, count, rung.iterations) {
             Ok(found) => branches = found,
             Err(why) => return skipped(why),
         }
     }
     if left == 0 && !human && branches.is_empty() {
-        return skipped(format!("the recovery budget of {used} iterations is used up"));
+        let budget = settings.values.recovery.recovery_budget.unwrap_or(used);
+        return skipped(format!("the recovery budget of {budget} iterations is used up: {used} were made"));
     }
     let choice = match rung_choice::of_rung(state, settings, rung.kind) {
         Ok(choice) => choice,
@@ -410,6 +473,12 @@ fn begin(state: &RunState, settings: &Settings, place: Place, rung: Rung) -> Rec
     }))
 }
 
+/// Whether not every branch could make one call with the tokens that are left.
+fn lacks_tokens(state: &RunState, settings: &Settings, count: u32) -> bool {
+    let left = settings.caps.tokens.map(|most| most.saturating_sub(state.tokens(settings)));
+    left.is_some_and(|left| left < state.worst_tokens(settings).saturating_mul(count.into()))
+}
+
 /// The best state, where the newest is worse. What others changed since then would be lost: then it is not restored.
 fn best_to_restore(state: &RunState) -> Option<String> {
     let best = state.progress.best().filter(|_| state.has_checkpoints())?;
@@ -423,7 +492,7 @@ fn questions(state: &RunState, cause: StuckCause) -> QuestionPack {
     let tried = climb.map(|climb| climb.tried.iter().map(tried_words).collect()).unwrap_or_default();
     let fails: Vec<String> = state.gates.required().filter_map(fails_words).collect();
     let id = state.spec.as_ref().map_or("", |spec| spec.id.as_str());
-    let mut helps: Vec<String> = unable_agents(state).iter().map(|why| unable_help(why)).collect();
+    let mut helps: Vec<String> = unable_agents(state).iter().map(unable_help).collect();
     helps.extend([
         format!("say what it does not know: loop inject {id} \"…\", then loop resume {id}"),
         format!("look at what it tried: loop history {id}, loop diff {id}"),
@@ -473,7 +542,7 @@ fn causes(state: &RunState, cause: StuckCause) -> Vec<String> {
     let count =
         |holds: fn(&crate::policy::breaker::IterationEvidence) -> bool| recent().filter(|one| holds(one)).count();
     let seen = recent().count();
-    let mut causes = unable_agents(state);
+    let mut causes: Vec<String> = unable_agents(state).into_iter().map(|unable| unable.why).collect();
     let tampered = count(|one| one.tampered);
     if tampered > 0 {
         causes.push(format!(

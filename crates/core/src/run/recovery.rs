@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use super::branches::{BranchPlan, BranchesReport, BranchesSpent};
 use super::choice::PromptVariant;
 use super::state::RunState;
+use crate::agent::Failure;
 use crate::policy::ladder::RungKind;
 use crate::policy::stuck::{StuckCause, StuckCounts, StuckJudgement};
 
@@ -11,8 +12,6 @@ use crate::policy::stuck::{StuckCause, StuckCounts, StuckJudgement};
 const TRIED_MAX: usize = 32;
 /// How many iterations without a better result are named.
 const DEAD_ENDS_MAX: usize = 6;
-/// Branches that were cut off more often have failed.
-const CUT_OFF_MAX: u32 = 5;
 
 /// What was decided about recovery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +19,8 @@ const CUT_OFF_MAX: u32 = 5;
 pub enum RecoveryDecision {
     /// A rung begins.
     Began(Box<RungBegan>),
+    /// The branches of a rung were cut off: they continue, or have ended with what they have.
+    CutOff(CutOffBranches),
     /// The best branch of a rung is restored, and judged by the gates here.
     Takes(TakenBranch),
     /// A rung has ended, or had nothing to change.
@@ -37,7 +38,7 @@ impl RecoveryDecision {
     pub fn is_choice(&self) -> bool {
         match self {
             Self::Began(_) | Self::UsedUp { .. } => true,
-            Self::Takes(_) => false,
+            Self::CutOff(_) | Self::Takes(_) => false,
             Self::Ended(ended) => ended.outcome == RungOutcome::Skipped,
         }
     }
@@ -68,6 +69,17 @@ pub struct RungBegan {
     /// What a person needs to know, where the rung is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub questions: Option<Box<QuestionPack>>,
+}
+
+/// The branches of a rung were cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutOffBranches {
+    /// Which rung of the ladder, from 1.
+    pub number: u32,
+    /// How often so far.
+    pub times: u32,
+    /// Whether they continue.
+    pub continues: bool,
 }
 
 /// The best branch of a rung is restored.
@@ -105,6 +117,12 @@ pub struct RungEnded {
     /// The agent or model that it chose could not work: that is its failure, and not the end of the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
+    /// A branch of it ended because the money that was left for it was used up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_money: bool,
+    /// Why it could not, where it is one that a person can do something about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
 }
 
 /// How a rung ended.
@@ -274,6 +292,8 @@ pub struct ActiveRung {
     counted: BranchesReport,
     /// How often they were cut off.
     cut_off: u32,
+    /// They were cut off, and it is not decided yet whether they continue.
+    cut_off_unjudged: bool,
     /// Others changed files of the workspace while its branches worked.
     disturbed: bool,
     /// The branch whose state is restored.
@@ -371,6 +391,23 @@ impl Recovery {
         self.branch_rungs
     }
 
+    /// Whether the newest rung was branches whose money was used up.
+    #[must_use]
+    pub fn last_ran_out_of_money(&self) -> bool {
+        let Some(climb) = self.climb.as_ref().filter(|climb| climb.rung.is_none()) else { return false };
+        climb.tried.last().is_some_and(|last| last.ended.out_of_money && last.ended.number == climb.done)
+    }
+
+    /// A person resumes the loop: branches whose money was used up are tried again.
+    pub(super) fn resumed_by_person(&mut self) {
+        if self.last_ran_out_of_money()
+            && let Some(climb) = &mut self.climb
+        {
+            climb.tried.pop();
+            climb.done -= 1;
+        }
+    }
+
     /// The branches that are to be tried now.
     #[must_use]
     pub fn open_branches(&self) -> Option<&[BranchPlan]> {
@@ -378,9 +415,9 @@ impl Recovery {
         Some(rung.began.branches.as_slice()).filter(|branches| !branches.is_empty())
     }
 
-    /// What branches came to. What they used since their last report comes back. Those that were cut off continue, a
-    /// few times; not where the state that they began with is left.
-    pub(super) fn branches_ended(&mut self, report: &BranchesReport, state_is_left: bool) -> BranchesSpent {
+    /// Branches were reported. What they used since their last report comes back. Whether those that were cut off
+    /// continue is a decision of its own.
+    pub(super) fn branches_reported(&mut self, report: &BranchesReport) -> BranchesSpent {
         let Some(rung) = self.climb.as_mut().and_then(|climb| climb.rung.as_mut()) else {
             return report.spent;
         };
@@ -388,12 +425,36 @@ impl Recovery {
         let spent = report.spent.since(&rung.counted.spent);
         rung.counted = report.clone();
         rung.cut_off += u32::from(report.unfinished);
+        rung.cut_off_unjudged = report.unfinished;
         self.branch_iterations = self.branch_iterations.saturating_add(iterations);
-        if !report.unfinished || state_is_left || rung.cut_off > CUT_OFF_MAX {
-            rung.branches = Some(report.clone());
-            self.branch_rungs += 1;
+        if !report.unfinished {
+            self.branches_ended();
         }
         spent
+    }
+
+    /// The branches have ended with what they reported last.
+    fn branches_ended(&mut self) {
+        let rung = self.climb.as_mut().and_then(|climb| climb.rung.as_mut());
+        if let Some(rung) = rung.filter(|rung| rung.branches.is_none()) {
+            rung.branches = Some(rung.counted.clone());
+            rung.cut_off_unjudged = false;
+            self.branch_rungs += 1;
+        }
+    }
+
+    /// Branches are ordered: what was cut off before continues.
+    pub(super) fn branches_begin(&mut self) {
+        if let Some(rung) = self.climb.as_mut().and_then(|climb| climb.rung.as_mut()) {
+            rung.cut_off_unjudged = false;
+        }
+    }
+
+    /// A journal from before [`RecoveryDecision::CutOff`] has only what followed from it.
+    fn cut_off_ended(&mut self) {
+        if self.rung().is_some_and(|rung| rung.cut_off_unjudged) {
+            self.branches_ended();
+        }
     }
 
     /// Others changed files of the workspace.
@@ -428,17 +489,24 @@ impl Recovery {
                     branches: None,
                     counted: BranchesReport::default(),
                     cut_off: 0,
+                    cut_off_unjudged: false,
                     disturbed: false,
                     taken: None,
                 };
                 self.climb_from(began.trigger, began.cause).rung = Some(rung);
             }
+            RecoveryDecision::CutOff(cut_off) if cut_off.continues => self.branches_begin(),
+            RecoveryDecision::CutOff(_) => self.branches_ended(),
             RecoveryDecision::Takes(taken) => {
+                self.cut_off_ended();
                 if let Some(rung) = self.climb.as_mut().and_then(|climb| climb.rung.as_mut()) {
                     rung.taken = Some(taken.clone());
                 }
             }
-            RecoveryDecision::Ended(ended) => self.ended(ended, iteration),
+            RecoveryDecision::Ended(ended) => {
+                self.cut_off_ended();
+                self.ended(ended, iteration);
+            }
             RecoveryDecision::UsedUp { .. } => {
                 self.climb = None;
                 self.used_up = true;
@@ -553,6 +621,12 @@ impl ActiveRung {
     #[must_use]
     pub fn branches(&self) -> Option<&BranchesReport> {
         self.branches.as_ref()
+    }
+
+    /// How often its branches were cut off, where it is to be decided whether they continue.
+    #[must_use]
+    pub fn cut_off(&self) -> Option<u32> {
+        self.cut_off_unjudged.then_some(self.cut_off)
     }
 
     /// Whether a person came.

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Described;
 use crate::ids::RunId;
-use crate::policy::router::ScoreRow;
+use crate::policy::router::{ScoreRow, TaskSigns};
 use crate::settings::{Resolved, keys};
 
 /// A text of at most so many bytes is in the fact itself.
@@ -18,6 +18,9 @@ pub struct RunSpec {
     pub program: String,
     /// What the agent is asked to reach.
     pub goal: StoredText,
+    /// What the words of the whole goal say about the task; none in journals of before: then its beginning is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskSigns>,
     /// Texts that are in every prompt beside the goal.
     pub inject: Vec<StoredText>,
     /// Where it works.

@@ -289,6 +289,13 @@ impl RunState {
         self.iterations_done().saturating_add(self.recovery.branch_iterations())
     }
 
+    /// How many iterations of its own the run has at most: what branches took is not left. None without a limit.
+    #[must_use]
+    pub fn own_iterations_max(&self) -> Option<u32> {
+        let most = self.settings.shown().values.iterations_max()?;
+        Some(most.saturating_sub(self.recovery.branch_iterations()))
+    }
+
     /// Whether checkpoints are taken at all.
     #[must_use]
     pub fn has_checkpoints(&self) -> bool {

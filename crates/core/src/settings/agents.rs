@@ -86,6 +86,10 @@ pub fn agents_from_toml(text: &str, file: &str) -> Result<Vec<Described>, Settin
         why: error.message().to_owned(),
     })?;
     let table = document.as_table();
+    if table.get(TABLE).is_some_and(|item| !item.is_table_like()) {
+        // It is the list of the agents that may work.
+        return Ok(Vec::new());
+    }
     let at = |path: &[&str]| place(file, text, offset(table, path));
     let deserializer = toml_edit::de::Deserializer::from(document.clone());
     let mut agents = read(deserializer, &|error| error.message().to_owned(), &at)?;

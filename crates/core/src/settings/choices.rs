@@ -304,6 +304,8 @@ choice! {
         Container = "container",
         /// Those of the autonomous loop specification.
         Autonomous = "autonomous",
+        /// Those of the PRD loop specification.
+        Decide = "decide",
     }
 }
 

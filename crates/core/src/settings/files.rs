@@ -146,7 +146,8 @@ fn entries(text: &str, file: &str, layer: Layer, skipped: &[&str]) -> Result<Vec
         }
         let name = if name == gates::TABLE { gates::KEY } else { name };
         let words = match (name, item.as_table_like()) {
-            (agents::TABLE, _) => None,
+            // A table describes agents; a list says which ones may work.
+            (agents::TABLE, Some(_)) => None,
             (prices::KEY, Some(_)) => Some(prices::prices_from_toml(text, file)?.to_string()),
             (gates::KEY, Some(table)) => Some(gates_of_toml(table, &at)?),
             (name, _) => {

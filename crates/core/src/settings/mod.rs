@@ -35,7 +35,7 @@ pub use agents::agents_from_toml;
 pub use amounts::{Bytes, Fraction, Micros, Millis};
 pub use catalogue::{
     AgentSettings, AlertSettings, BreakerSettings, BudgetSettings, CheckpointSettings, ContextSettings,
-    EnvironmentSettings, Flag, GateSettings, GuardSettings, InProject, Key, LeashSettings, LimitSettings,
+    EnvironmentSettings, Flag, GateSettings, GuardSettings, InProject, Key, LeashSettings, LimitSettings, ListSettings,
     OutputSettings, ProgressSettings, RecoverySettings, RouterSettings, StartSettings, Values, catalogue, key, keys,
     topics,
 };

@@ -18,6 +18,8 @@
 //! | `events` | the events of `loop start --json` |
 //! | `harness` | what the autonomous specification shows: lines of its log, its status, its box |
 //! | `tries` | which agent worked on which class of task, and whether it passed: for the ledger |
+//! | `item_acceptance` | what checks the criteria of a list: before any work, and after a pass |
+//! | `item_files` | what is written for one item of a list: log, last error, progress, notes, diagnostics, prompt |
 //! | `loopr` | what the Loopr specification asks to publish |
 //!
 //! A view is never read back to decide anything.
@@ -27,6 +29,8 @@ mod certificate;
 mod events;
 mod harness;
 mod history;
+mod item_acceptance;
+mod item_files;
 mod limits;
 mod loopr;
 mod now;
@@ -52,6 +56,11 @@ pub use harness::{
 };
 pub use history::{
     AttemptOutcome, AttemptRow, Baseline, GateVerdict, History, IterationOutcome, IterationRow, RollbackRow,
+};
+pub use item_acceptance::{AcceptanceView, CheckedCriterion, ItemJudgedAgain, OldSources, item_proof_report};
+pub use item_files::{
+    ItemEscalation, ItemLogEntry, ItemPass, ItemPrompt, RADIUS_LINES, item_diagnostics, item_escalation_line,
+    item_last_error, item_log_line, item_log_radius, item_notes, item_progress_entry, item_prompt, item_verdict_word,
 };
 pub use limits::{BudgetView, CallsView, RunLimit, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};

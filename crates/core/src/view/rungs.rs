@@ -42,7 +42,7 @@ impl RungRow {
                     None => rows.push(Self::skipped(ended, wall_ms)),
                 }
             }
-            RecoveryDecision::Takes(_) | RecoveryDecision::UsedUp { .. } => {}
+            RecoveryDecision::CutOff(_) | RecoveryDecision::Takes(_) | RecoveryDecision::UsedUp { .. } => {}
         }
     }
 

@@ -87,7 +87,6 @@ fn a_thread_whose_name_could_be_an_option_or_a_path_is_no_session() {
     }
 }
 
-// req: C-12 partly: codex
 #[test]
 fn each_error_has_its_class() {
     let rows = [

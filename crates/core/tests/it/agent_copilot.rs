@@ -11,7 +11,6 @@ fn failure(status: u64, attempt: u64, words: &str) -> String {
     format!("{event}\n")
 }
 
-// req: C-13 partly: copilot
 #[test]
 fn copilot_is_ended_when_it_would_wait_by_itself_and_what_it_said_holds() {
     for (status, attempt, class, ends) in [

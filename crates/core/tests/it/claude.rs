@@ -46,6 +46,7 @@ fn failed(words: &str) -> Value {
     json!({"type": "result", "subtype": "success", "is_error": true, "result": words})
 }
 
+// req: C-12 partly: messages, blocks and sub-agents
 #[test]
 fn only_the_last_words_of_the_main_thread_count() {
     let sub_agent = json!({"type": "assistant", "parent_tool_use_id": "t",
@@ -98,6 +99,7 @@ fn success_is_an_exit_and_a_last_line_that_say_so() {
     }
 }
 
+// req: C-12 partly: a malformed or too long result
 #[test]
 fn a_last_line_that_cannot_be_read_is_an_error_whatever_the_exit_says() {
     let huge = format!("{{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"{}\"}}", "x".repeat(11 << 20));
@@ -116,6 +118,7 @@ fn a_last_line_that_cannot_be_read_is_an_error_whatever_the_exit_says() {
     }
 }
 
+// req: C-12 partly: malformed lines and unknown types
 #[test]
 fn odd_lines_are_counted_and_end_nothing() {
     let lines = "not json\n{\"type\":\"user\",\"message\":{\"con\n{\"type\":\"assistant\",\"message\":7}\n17\n\n\
@@ -158,7 +161,6 @@ fn limit(status: &str, resets_at: &Value) -> Value {
         {"status": status, "resetsAt": resets_at, "rateLimitType": "five_hour", "utilization": 0.92}})
 }
 
-// req: C-12 partly: the provider's field first, words only on the error of a failed run
 #[test]
 fn a_limit_is_one_only_where_the_run_failed() {
     let warned =

@@ -63,7 +63,6 @@ fn has(call: &AgentCommand, words: &[&str]) -> bool {
     call.argv.windows(words.len()).any(|window| window == words)
 }
 
-// req: C-12 partly: the prompt is never an argument, the session is named, the user's arguments come last
 #[test]
 fn the_prompt_comes_by_stdin_and_the_session_by_its_id() {
     let args = ["--include-directories".to_owned(), "/data".to_owned()];
@@ -102,7 +101,6 @@ fn a_mode_among_the_users_own_arguments_stands_instead_of_ours() {
     assert!(!call.argv.iter().any(|arg| arg == "--approval-mode"), "{:?}", call.argv);
 }
 
-// req: C-13 partly: only the harness waits, where gemini takes a setting for it
 #[test]
 fn silent_retries_are_taken_away_where_gemini_reads_settings_of_ours_and_the_users_variable_stays() {
     let name = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
@@ -238,7 +236,6 @@ fn a_quota_of_the_minute_has_a_reset_and_one_of_the_day_has_none() {
     assert_eq!(failed("Please retry in a while", 173).reset, None);
 }
 
-// req: C-13 partly: classes by the exit code where the words say nothing
 #[test]
 fn the_exit_code_is_the_providers_status() {
     for (code, class) in [

@@ -15,7 +15,6 @@ fn ahead(words: &str, utc_offset_s: i32) -> Option<i64> {
     Some((i64::try_from(reset.at_ms).unwrap() - i64::try_from(NOW_MS).unwrap()) / 1000)
 }
 
-// req: C-13 partly: moments named by words
 #[test]
 fn a_clock_time_is_the_next_such_moment() {
     let codex =

@@ -31,6 +31,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
     RunSpec {
         id: RunId::parse("a1b2c3d").unwrap(),
         program: "0.1.0".to_owned(),
+        task: None,
         goal: StoredText { head: "fix it".to_owned(), file: None },
         inject: Vec::new(),
         workspace: WorkspaceRef { path: "/somewhere".to_owned(), device: 1, inode: 2 },
@@ -336,6 +337,10 @@ fn branched(words: &str) -> Answer {
                 report.spent.usage.cost_micros = Some(u64::from(number()) * 10_000);
                 report.spent.calls = report.iterations;
             }
+            "untold" => report.spent.cost_untold = number(),
+            "assumed" => report.spent.assumed_micros = Some(u64::from(number()) * 10_000),
+            "money" => report.out_of_money = value == "gone",
+            "unfinished" => report.unfinished = value == "yes",
             "trouble" => report.trouble = Some(value.to_owned()),
             other => panic!("no such word of branches: {other}"),
         }
@@ -686,6 +691,10 @@ fn recovery_text(decision: &RecoveryDecision) -> String {
             let why = ended.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
             let RungEnded { number, rung, outcome, iterations, .. } = ended;
             format!("rung {number} {} {} after {iterations}{why}", rung.name(), outcome.name())
+        }
+        RecoveryDecision::CutOff(cut_off) => {
+            let then = if cut_off.continues { "continues" } else { "has ended" };
+            format!("rung {} was cut off {} times and {then}", cut_off.number, cut_off.times)
         }
         RecoveryDecision::Takes(taken) => format!("rung {} takes {}", taken.number, taken.why),
         RecoveryDecision::UsedUp { trigger } => format!("ladder used up (stuck after {trigger})"),

@@ -65,7 +65,6 @@ const SENTENCES: &[Row] = &[
     ("", None, &[]),
 ];
 
-// req: C-12 partly: one class a sentence
 #[test]
 fn every_sentence_has_one_class_for_every_vendor() {
     for (words, class, overrides) in SENTENCES {

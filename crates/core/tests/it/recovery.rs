@@ -1,4 +1,5 @@
 //! A stuck loop: when it counts as stuck, which rung is tried, what a rung that worked leaves, and when a person comes.
+use loop_core::agent::Failure;
 use loop_core::machine::consult;
 use loop_core::policy::ladder::Ladder;
 use loop_core::policy::stuck::{self, StuckCause, StuckCounts, StuckEvidence};
@@ -224,6 +225,29 @@ fn a_rung_whose_agent_is_not_signed_in_fails_and_does_not_end_the_run() {
     assert_eq!(story.last(), "agent 4.1 as {mutated:decompose}");
 }
 
+/// The kind of failure says what helps, and not the words that it was said with.
+#[test]
+fn what_helps_an_agent_that_could_not_work_follows_from_the_kind_of_its_failure() {
+    let helps = [("auth", "sign in"), ("billing", "add credit"), ("model", "change its model")];
+    for (failure, help) in helps {
+        let mut story = story(&[("agents", "codex,claude"), ("ladder", "vendor:1, human")]);
+        fruitless(&mut story, 2);
+        story.say(&format!("agent-heard {failure}"));
+        if story.last().starts_with("agent") {
+            story.say("agent-ok");
+        }
+        story.say("saved-as iter-003 / changed 1 tree=t3 / tests pass=1 fail=5 said=other / saved");
+        let ended = story.journal.iter().find_map(|entry| match &entry.fact {
+            Fact::Decided(Decision::Recovery(RecoveryDecision::Ended(ended))) => Some(ended.clone()),
+            _ => None,
+        });
+        let ended = ended.unwrap_or_else(|| panic!("{}", story.told));
+        assert_eq!(ended.failure.map(Failure::word), Some(failure), "{}", story.told);
+        let pack = story.state.recovery.questions().unwrap_or_else(|| panic!("{}", story.told));
+        assert!(pack.helps[0].contains(help), "{failure}: {:?}", pack.helps);
+    }
+}
+
 // req: A-06
 // req: A-29
 #[test]
@@ -342,7 +366,7 @@ fn a_journal_that_is_cut_after_any_fact_goes_on_with_the_same_rung_and_none_is_t
                 match decision {
                     RecoveryDecision::Began(began) => seen.push((began.number, true)),
                     RecoveryDecision::Ended(ended) => seen.push((ended.number, false)),
-                    RecoveryDecision::Takes(_) | RecoveryDecision::UsedUp { .. } => {}
+                    RecoveryDecision::CutOff(_) | RecoveryDecision::Takes(_) | RecoveryDecision::UsedUp { .. } => {}
                 }
             }
         };
@@ -399,4 +423,49 @@ fn a_ladder_is_read_and_a_bad_one_is_refused_with_a_hint() {
         assert!(refusal.hint.contains(hint), "{text}: {}", refusal.hint);
     }
     assert!(read(&vec!["fresh"; 17].join(",")).unwrap_err().why.contains("at most 16 rungs"));
+}
+
+#[test]
+fn where_no_count_starts_the_ladder_the_breaker_is_not_held_back() {
+    for by in ["score", "gates"] {
+        let mut story = story(&[("stuck_after", "unlimited"), ("progress_by", by)]);
+        for said in ["one", "two", "three"] {
+            assert!(story.state.over.is_none(), "{by}: {}", story.told);
+            story.say(&format!("agent-ok / saved / changed 0 tree=t output=0 / tests pass=1 fail=5 said={said}"));
+            compare(&mut story);
+        }
+        assert!(story.told.contains("END tripped (no_progress)"), "{by}: {}", story.told);
+    }
+}
+
+// req: A-19
+#[test]
+fn an_agent_whose_program_is_gone_is_replaced_by_the_next_enabled_one_at_once() {
+    let mut story = story(&[("agents", "codex,gemini")]);
+    let choice = |story: &Story| story.state.agent.choice().map(|choice| choice.agent.clone());
+    assert_eq!(choice(&story).as_deref(), Some("codex"), "{}", story.told);
+    let gone = || crate::play::agent(Ended::NotStarted("there is no program codex on PATH any more".to_owned()));
+    story.reply(gone());
+    while ["checkpoint", "guard", "gate"].iter().any(|start| story.last().starts_with(start)) {
+        story.say("saved");
+    }
+    assert_eq!(choice(&story).as_deref(), Some("gemini"), "{}", story.told);
+    assert!(story.last().starts_with("agent 1.2"), "no iteration is lost: {}", story.told);
+    // The last one that is left fails as an agent that crashes.
+    story.reply(gone());
+    assert_eq!(choice(&story).as_deref(), Some("gemini"), "{}", story.told);
+}
+
+// req: A-29
+#[test]
+fn branches_that_the_tokens_do_not_suffice_for_are_left_out_and_the_loop_ends_by_that_limit() {
+    let ladder = [("ladder", "branches:4x3, human"), ("max_tokens", "60"), ("worst_tokens", "15")];
+    let mut story = story(&ladder);
+    fruitless(&mut story, 2);
+    assert!(story.told.contains("END exhausted (budget_limit)"), "{}", story.told);
+    assert!(
+        story.told.contains("the tokens that are left are not enough for one call of 4 branches"),
+        "{}",
+        story.told
+    );
 }

@@ -1,4 +1,6 @@
 //! A stuck loop that tries several ways beside each other: what is ordered, what a better branch leaves, and what counts.
+use loop_core::run::{Decision, Fact, RecoveryDecision, RunState};
+
 use crate::play::Story;
 use crate::recovery::{compare, fruitless, rungs};
 
@@ -91,9 +93,12 @@ fn branches_for_which_too_few_iterations_are_left_are_left_out_and_it_is_said() 
     let story = stuck(&[("max_iterations", "3")]);
     assert_eq!(story.last(), "hold stuck", "{}", story.told);
     assert!(story.told.contains("there are not enough iterations left for 2 branches"), "{}", story.told);
-    let fewer = stuck(&[("max_iterations", "4")]);
-    let Some(branches) = fewer.state.recovery.open_branches() else { panic!("{}", fewer.told) };
-    assert_eq!(branches.iter().map(|branch| branch.iterations).collect::<Vec<_>>(), [1, 1]);
+    for (most, wanted) in [("4", [1, 1]), ("5", [2, 1])] {
+        let fewer = stuck(&[("max_iterations", most)]);
+        let Some(branches) = fewer.state.recovery.open_branches() else { panic!("{}", fewer.told) };
+        let seen: Vec<u32> = branches.iter().map(|branch| branch.iterations).collect();
+        assert_eq!(seen, wanted, "none is left over");
+    }
 }
 
 // req: A-09
@@ -152,4 +157,118 @@ fn what_people_changed_while_branches_worked_is_not_overwritten() {
     assert!(!story.told.contains("rollback to"), "{}", story.told);
     let last = rungs(&story).iter().rev().find(|line| line.contains("failed")).copied().unwrap_or_default().to_owned();
     assert!(last.contains("take it: loop rollback a1b2c3d branches-1"), "{last}: {}", story.told);
+}
+
+/// Whether cut-off branches continue, as it was decided.
+fn cut_offs(story: &Story) -> Vec<&str> {
+    story.told.lines().map(str::trim).filter(|line| line.contains("cut off")).collect()
+}
+
+#[test]
+fn branches_that_are_cut_off_continue_five_times_and_each_time_that_is_a_decision() {
+    let mut story = stuck(&[]);
+    for times in 1..=5 {
+        story.say("branched unfinished=yes iterations=1 trouble=cut-off");
+        compare(&mut story);
+        assert_eq!(cut_offs(&story).len(), times, "{}", story.told);
+        assert!(cut_offs(&story).last().unwrap().ends_with("continues"), "{}", story.told);
+        assert_eq!(story.last(), "branches 1: branch-a branch-b", "{}", story.told);
+    }
+    story.say("branched unfinished=yes iterations=1 trouble=cut-off");
+    assert!(cut_offs(&story).last().unwrap().ends_with("cut off 6 times and has ended"), "{}", story.told);
+    compare(&mut story);
+    assert_eq!(story.last(), "hold stuck", "{}", story.told);
+}
+
+#[test]
+fn a_journal_from_before_that_decision_folds_to_the_same_state() {
+    for end in ["branched best=branch-a pass=3 fail=3 iterations=4", "branched unfinished=yes iterations=4"] {
+        let mut story = stuck(&[]);
+        for _ in 1..=5 {
+            story.say("branched unfinished=yes iterations=1 trouble=cut-off");
+            compare(&mut story);
+        }
+        story.say(end);
+        compare(&mut story);
+        let is_new = |fact: &Fact| matches!(fact, Fact::Decided(Decision::Recovery(RecoveryDecision::CutOff(_))));
+        let facts = || story.journal.iter().map(|entry| &entry.fact);
+        assert_eq!(facts().filter(|fact| is_new(fact)).count(), cut_offs(&story).len());
+        let mut old = RunState::default();
+        facts().filter(|fact| !is_new(fact)).for_each(|fact| old.apply(fact));
+        assert_eq!(old, story.state, "{end}: {}", story.told);
+    }
+}
+
+// req: A-29
+#[test]
+fn iterations_that_are_used_up_by_branches_end_the_loop_by_that_limit() {
+    let mut story = stuck(&[("max_iterations", "5")]);
+    story.say("branched best=branch-a pass=1 fail=5 iterations=3");
+    compare(&mut story);
+    assert!(story.told.contains("END exhausted (iteration_limit)"), "{}", story.told);
+}
+
+// req: A-29
+#[test]
+fn the_time_that_is_used_up_by_branches_ends_the_loop_by_that_limit_and_more_time_continues_them() {
+    let mut story = stuck(&[("max_time", "1h")]);
+    story.wait(3_599_000).say("deadline");
+    story.say("branched unfinished=yes iterations=1 trouble=cut-off");
+    compare(&mut story);
+    assert!(story.told.contains("END exhausted (time_limit)"), "{}", story.told);
+    let reason = &story.state.over.as_ref().unwrap().reason.text;
+    assert!(reason.contains("time limit of 1h reached by the branches"), "{reason}");
+    story.say("reopened max_time=2h");
+    until_branches(&mut story);
+    assert_eq!(story.last(), "branches 1: branch-a branch-b", "the same ones: {}", story.told);
+}
+
+/// Gates and checkpoints of a run that was opened again are answered.
+fn until_branches(story: &mut Story) {
+    while ["clean", "checkpoint", "gate"].iter().any(|start| story.last().starts_with(start)) {
+        match story.last().split(' ').next().unwrap_or_default() {
+            "clean-up" => story.say("cleaned"),
+            "checkpoint" => story.say("saved"),
+            _ => story.say("tests pass=1 fail=5 said=again"),
+        };
+    }
+}
+
+// req: A-29
+#[test]
+fn branches_without_money_to_come_to_their_end_end_the_loop_by_that_limit_and_are_tried_again_when_it_is_raised() {
+    let mut story = stuck(&[("max_cost", "100")]);
+    story.say("branched best=branch-a pass=1 fail=5 iterations=2 cents=700 money=gone");
+    compare(&mut story);
+    assert!(story.told.contains("END exhausted (budget_limit)"), "{}", story.told);
+    let reason = story.state.over.as_ref().unwrap().reason.text.clone();
+    assert!(
+        reason.contains("what is left of the limit is not enough for the branches ($17.00 of $100.00 counted"),
+        "{reason}"
+    );
+    story.say("reopened max_cost=200");
+    until_branches(&mut story);
+    assert_eq!(story.last(), "branches 2: branch-a branch-b", "{}", story.told);
+}
+
+#[test]
+fn a_rung_that_is_left_is_tried_before_the_money_of_branches_ends_the_loop() {
+    let mut story = stuck(&[("max_cost", "100"), ("ladder", "branches:2x2, mutate:negative:1, human")]);
+    story.say("branched best=branch-a pass=1 fail=5 iterations=2 cents=700 money=gone");
+    compare(&mut story);
+    assert!(rungs(&story).last().unwrap().starts_with("rung 2 mutate"), "{}", story.told);
+    fruitless(&mut story, 1);
+    assert_eq!(story.last(), "hold stuck", "a person is asked after another rung: {}", story.told);
+}
+
+// req: A-29
+#[test]
+fn calls_of_branches_without_a_known_cost_count_as_what_was_reserved_for_them_and_it_is_said() {
+    let mut story = stuck(&[("max_cost", "100"), ("worst_cost", "30")]);
+    let before = story.state.cost_micros(story.state.settings.shown());
+    story.say("branched best=branch-a pass=1 fail=5 iterations=2 cents=700 untold=1 assumed=150");
+    compare(&mut story);
+    let after = story.state.cost_micros(story.state.settings.shown());
+    assert_eq!(after - before, 8_500_000, "7.00 reported, and 1.50 that was reserved");
+    assert!(story.told.contains("1 call did not report a cost: $1.50 counted"), "{}", story.told);
 }

@@ -1,11 +1,11 @@
 //! Several agents: which one works, when another takes over, and when the first comes back.
 use loop_core::policy::router::{
     AgentArm, AgentList, COMPLEX, IMPLEMENTATION, ModelRow, ModelTable, RESEARCH, TaskAnalysis, TaskEvidence,
-    TaskWords, analyse, cheapest, next_up, route,
+    TaskSigns, TaskWords, analyse, cheapest, next_up, route,
 };
 use loop_core::run::*;
 
-use crate::play::Story;
+use crate::play::{Story, spec};
 
 fn arm(text: &str) -> AgentArm {
     AgentList::parse(text).unwrap().0.remove(0)
@@ -128,7 +128,8 @@ fn the_scarcest_model_is_known_by_its_names() {
 
 fn task(goal: &str) -> TaskAnalysis {
     let words = TaskWords { implementation: IMPLEMENTATION, research: RESEARCH, complex: COMPLEX };
-    analyse(&TaskEvidence { goal, stuck_after: 3, ..TaskEvidence::default() }, &words)
+    let signs = TaskSigns::of(goal, &words);
+    analyse(&TaskEvidence { signs, stuck_after: 3, ..TaskEvidence::default() })
 }
 
 #[test]
@@ -146,7 +147,8 @@ fn a_task_is_what_whole_words_of_its_goal_say() {
     let other = task("the address of the writer, prefixed and rebuilt");
     assert!(!(other.implementation || other.research || other.complex), "parts of words say nothing");
     let words = TaskWords { implementation: "port", research: "", complex: "" };
-    let own = analyse(&TaskEvidence { goal: "port it, and add a test", ..TaskEvidence::default() }, &words);
+    let signs = TaskSigns::of("port it, and add a test", &words);
+    let own = analyse(&TaskEvidence { signs, ..TaskEvidence::default() });
     assert!(own.implementation && !own.complex, "the lists are settings");
 }
 
@@ -165,14 +167,14 @@ fn difficulty_context_and_stuck_have_the_numbers_of_the_specification() {
         ("complexity", 0, 0, 0),
         (&long, 21, 1, 10),
     ] {
-        let evidence = TaskEvidence { goal, iterations, without_progress: without, ..TaskEvidence::default() };
-        assert_eq!(analyse(&evidence, &words).difficulty, difficulty, "{iterations} {without} {}", goal.len());
+        let signs = TaskSigns::of(goal, &words);
+        let evidence = TaskEvidence { signs, iterations, without_progress: without, ..TaskEvidence::default() };
+        assert_eq!(analyse(&evidence).difficulty, difficulty, "{iterations} {without} {}", goal.len());
     }
-    let with_bytes =
-        |text_bytes| analyse(&TaskEvidence { text_bytes, ..TaskEvidence::default() }, &words).large_context;
+    let with_bytes = |text_bytes| analyse(&TaskEvidence { text_bytes, ..TaskEvidence::default() }).large_context;
     assert_eq!([with_bytes(400_000), with_bytes(400_004)], [false, true]);
     let without = |count, stuck_after| {
-        analyse(&TaskEvidence { without_progress: count, stuck_after, ..TaskEvidence::default() }, &words).stuck
+        analyse(&TaskEvidence { without_progress: count, stuck_after, ..TaskEvidence::default() }).stuck
     };
     assert_eq!([without(2, 3), without(3, 3), without(4, 5), without(5, 5)], [false, true, false, true]);
 }
@@ -417,4 +419,32 @@ fn a_call_that_was_granted_for_another_model_is_not_used_for_the_scarcest() {
     assert_eq!(story.last(), "reserve", "asked again, for the scarcest: {}", story.told);
     story.say("granted 2");
     assert_eq!(story.last(), "agent 1.1 with claude (opus) reserved 2", "{}", story.told);
+}
+
+#[test]
+fn the_cheapest_is_the_one_of_the_lowest_cost_and_not_the_one_with_a_word() {
+    // req: A-18
+    let table = ModelTable::parse("claude quick $$$ 200k speed: fast\ncodex small $ 200k balance: all\n").unwrap();
+    let rows: Vec<&ModelRow> = table.rows().iter().collect();
+    let routed = route(&TaskAnalysis::default(), &rows, true).unwrap();
+    assert_eq!(routed.row.model, "small", "{}", routed.rule);
+    let same = ModelTable::parse("claude one $ 200k balance: all\ncodex two $ 200k speed: fast\n").unwrap();
+    let rows: Vec<&ModelRow> = same.rows().iter().collect();
+    assert_eq!(route(&TaskAnalysis::default(), &rows, true).unwrap().row.model, "two", "of equal cost the fastest");
+}
+
+#[test]
+fn the_words_of_a_whole_long_task_decide_and_not_those_of_its_beginning() {
+    // req: A-31
+    let settings = [("agent", "codex"), ("agent_cmd", ""), ("agents", "codex,gemini"), ("router", "auto")];
+    let words = TaskWords { implementation: IMPLEMENTATION, research: RESEARCH, complex: COMPLEX };
+    let chosen = |goal: &str| {
+        let goal = format!("{}{goal}", "x ".repeat(1500));
+        let head = StoredText { head: goal[..512].to_owned(), file: None };
+        let task = Some(TaskSigns::of(&goal, &words));
+        let story = Story::of(RunSpec { goal: head, task, ..spec(&settings) });
+        story.state.next_choice(story.state.settings.shown()).agent
+    };
+    assert_eq!(chosen("implement it"), "codex");
+    assert_eq!(chosen("research it"), "gemini");
 }

@@ -441,6 +441,7 @@ fn rungs_follow(state: &RunState, fact: &Fact) -> Result<(), String> {
             open.is_none() && ended.number == done + 1
         }
         RecoveryDecision::Ended(ended) => open.is_some_and(|rung| rung.began.number == ended.number),
+        RecoveryDecision::CutOff(cut_off) => open.is_some_and(|rung| rung.began.number == cut_off.number),
         RecoveryDecision::Takes(taken) => {
             open.is_some_and(|rung| rung.began.number == taken.number && rung.taken().is_none())
         }

@@ -1,7 +1,9 @@
 //! Checks of the machine and of the workspace before a run is made or resumed.
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
-use loop_core::settings::{AlertSettings, CheckpointBackend, ContainmentMode, OutputSettings, Settings, keys};
+use loop_core::settings::{
+    AlertSettings, CheckpointBackend, ContainmentMode, EnvironmentSettings, OutputSettings, Settings, keys,
+};
 use loop_core::text;
 
 use super::settings::Setup;
@@ -129,6 +131,26 @@ pub(super) fn check_alerts_log(settings: &AlertSettings, workspace: &Path) -> Re
             .because(error.to_string())
             .hint("for example --alerts-log .harness/alerts.log, or a path outside of the workspace")
     })
+}
+
+/// Every text file of the inbox is moved and sent to the agent: a folder that has other uses is refused.
+pub(super) fn check_inbox(settings: &EnvironmentSettings, workspace: &Path) -> Result<(), LaunchRefusal> {
+    if !settings.enable_inbox {
+        return Ok(());
+    }
+    let asked = path_of(&settings.inbox_path);
+    let folder = workspace.join(&asked);
+    let folder = folder.canonicalize().unwrap_or(folder);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let is_home = home.is_some_and(|home| home.canonicalize().unwrap_or(home) == folder);
+    let climbs = asked.components().any(|part| part == Component::ParentDir);
+    let in_git = folder.components().any(|part| part.as_os_str() == ".git");
+    if !(workspace.starts_with(&folder) || is_home || climbs || in_git) {
+        return Ok(());
+    }
+    Err(LaunchRefusal::wrong(format!("{} cannot be the inbox", text::one_line(&settings.inbox_path, 200)))
+        .because("every text file in it is moved to processed/ and sent to the agent, and this folder has other uses")
+        .hint("take a folder of its own: --inbox-path .harness/inbox"))
 }
 
 /// The stop file, where there is one now.

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::shell_words::quoted;
 use loop_core::agent::{Agent, Described};
-use loop_core::run::{Event, PlanRef, RunSpec, WorkspaceRef};
+use loop_core::run::{Event, PlanRef, RunSpec, WorkspaceRef, task_signs};
 use loop_core::settings::{GateSpec, Given, Layer, Origin, Resolved, Settings, Values, keys};
 use loop_core::text;
 use loop_core::workflow::EnvVariable;
@@ -147,6 +147,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let output = &setup.settings.values.output;
     checks::check_stop_file(output, &setup.path, output.clear_stop)?;
     checks::check_alerts_log(&setup.settings.values.alerts, &setup.path)?;
+    checks::check_inbox(&setup.settings.values.environment, &setup.path)?;
     let checkpoints = checks::checkpoint_backend(home, &setup)?;
     let values = &setup.settings.values;
     let (found, container) = first_agent(all, values, &setup.path, caller)?;
@@ -282,6 +283,8 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         hidden: hidden.map(|hidden| hidden.gates),
         id,
         program: env!("CARGO_PKG_VERSION").to_owned(),
+        // What stands behind the beginning that the journal has is read here, once.
+        task: goal.file.is_some().then(|| task_signs(&prepared.goal, &prepared.settings)),
         goal,
         inject,
         workspace: prepared.place.clone(),

@@ -421,9 +421,9 @@ impl Ledger {
     ///
     /// # Errors
     /// When it cannot be written, or another process has taken the reservation back; then the call must not be made.
-    pub fn begin(&self, reservation: i64) -> LedgerResult<()> {
-        let update = "UPDATE calls SET begun = 1 WHERE id = ?1 AND open = 1";
-        self.touch(reservation, self.connection.execute(update, [reservation]))
+    pub fn begin(&self, reservation: i64, account: &str) -> LedgerResult<()> {
+        let update = "UPDATE calls SET begun = 1, account = ?2 WHERE id = ?1 AND open = 1";
+        self.touch(reservation, self.connection.execute(update, params![reservation, account]))
     }
 
     /// The call is over. What was not reported counts as the worst case. Settling once more changes nothing, unless the

@@ -2,6 +2,7 @@
 //! `loop limits`, and for what `loop start` expects.
 //!
 //! Nothing here limits a run, so nothing is synced: a power cut may lose the newest rows.
+use loop_core::agent::provider::window::UNNAMED;
 use loop_core::agent::{LimitWindow, WindowSource, WindowState};
 use loop_core::ids::RunId;
 use loop_core::policy::forecast::{LikelyLimit, WindowForecast, WindowSeen, forecast, likely_limits};
@@ -168,7 +169,17 @@ impl Ledger {
         };
         let mut seen = read().map_err(|error| wrong(&self.path, &error))?;
         seen.reverse();
+        if let Some(served) = self.served_ms(account)? {
+            seen.iter_mut().for_each(|one| lift(one, served));
+        }
         Ok(seen)
+    }
+
+    /// When the newest call of an account began that its provider answered: it reported tokens.
+    fn served_ms(&self, account: &str) -> LedgerResult<Option<u64>> {
+        let select = "SELECT max(wall_ms) FROM calls WHERE account = ?1 AND open = 0 AND (told & 2) = 2 AND tokens > 0";
+        let read = self.connection.query_row(select, [account], |row| row.get::<_, Option<i64>>(0));
+        read.map(|ms| ms.map(unsigned)).map_err(|error| wrong(&self.path, &error))
     }
 
     /// What the limits of the provider of an account will become, if work goes on for so long from now.
@@ -288,6 +299,16 @@ pub(super) fn prune(connection: &Connection, before_day: u64) -> rusqlite::Resul
     connection.execute("DELETE FROM windows WHERE wall_ms < ?1", [before_ms])?;
     connection.execute("DELETE FROM ended_runs WHERE wall_ms < ?1", [before_ms])?;
     connection.execute("DELETE FROM call_models WHERE call NOT IN (SELECT id FROM calls)", []).map(drop)
+}
+
+/// A limit that refused calls does not do so any more where a later call was answered. How much is used is not known then.
+/// A limit of some models only may still hold: a call with another model says nothing about it.
+fn lift(seen: &mut WindowSeen, served_ms: u64) {
+    let of_all = [UNNAMED, "five_hour", "seven_day", "day"].contains(&seen.window.name.as_str());
+    if seen.window.state == WindowState::Reached && of_all && served_ms > seen.at_ms {
+        seen.window.state = WindowState::Open;
+        seen.window.used_permille = None;
+    }
 }
 
 /// A row of [`SEEN`]. A word that a newer program wrote is read as the usual one.

@@ -198,7 +198,7 @@ impl RunLedger {
         choice: &AgentChoice,
         reservation: Option<i64>,
     ) -> Result<Option<CallRecord>, Answer> {
-        self.begin(state, reservation)?;
+        self.begin_as(&choice.agent, reservation)?;
         Ok(CallRecord::begun_text(state, choice, reservation, clock::now()))
     }
 
@@ -207,11 +207,15 @@ impl RunLedger {
     /// # Errors
     /// When the call must not be made, because its reservation is gone.
     pub(crate) fn begin(&mut self, state: &RunState, reservation: Option<i64>) -> Result<Option<CallRecord>, Answer> {
-        if let Some(number) = reservation {
-            let begun = self.ledger().and_then(|ledger| ledger.begin(number));
-            begun.map_err(|error| Answer::Failed { what: format!("{error}; {}", error.hint()) })?;
-        }
+        self.begin_as(state.agent_name(), reservation)?;
         Ok(CallRecord::begun(state, reservation, clock::now()))
+    }
+
+    /// The call that was reserved is made by this agent. It may be another one than the reservation was asked for.
+    fn begin_as(&mut self, agent: &str, reservation: Option<i64>) -> Result<(), Answer> {
+        let Some(number) = reservation else { return Ok(()) };
+        let begun = self.ledger().and_then(|ledger| ledger.begin(number, agent));
+        begun.map_err(|error| Answer::Failed { what: format!("{error}; {}", error.hint()) })
     }
 
     /// Ends a call. Gives a message if it could not be written: the call was made all the same.

@@ -18,7 +18,7 @@ use loop_core::plan::{
     RunPurpose,
 };
 use loop_core::run::{Change, PlanRef, Run, RunState};
-use loop_core::settings::{Given, Layer, Origin, Settings, keys};
+use loop_core::settings::{Given, Layer, Origin, Settings, key, keys};
 use loop_core::text;
 use loop_core::workflow::{wants_ports, with_ports};
 use sha2::{Digest, Sha256};
@@ -30,7 +30,7 @@ use super::folder::{PlanProcesses, copy_name, temp_folder};
 use super::open_child::{OpenChild, OpenRun, OpenWork};
 use super::ports::PortRange;
 use super::resolve;
-use super::result::{counted_micros, dollars, known_cost};
+use super::result::{counted_micros, cut_off_cost, dollars};
 use super::worker::{PlanWorker, TreeJob};
 use crate::checkpoint::CheckpointContext;
 use crate::control;
@@ -251,6 +251,9 @@ impl PlanExecutor {
         let own = own.filter(|_| state.spec.as_ref().is_some_and(|spec| spec.selection().is_none()));
         let share_limits = limit_micros.is_some_and(|share| own.is_none_or(|own| share < own));
         let limit_micros = limit_micros.map(|share| own.map_or(share, |own| own.min(share)));
+        // Several branches work at once for one run: in none of them a call begins that could go past its share.
+        let call = state.spec.as_ref().filter(|spec| spec.recovers.is_some()).map(|spec| spec.call_micros);
+        let limit_micros = limit_micros.map(|limit| call.map_or(limit, |call| limit.saturating_sub(call) + 1));
         let known = run.clone().or_else(|| super::folder::run_of(&self.home, &of)).filter(|_| *resume);
         let log = format!("{node}-{attempt}");
         let log_path = self.log(&log);
@@ -261,14 +264,17 @@ impl PlanExecutor {
         let copy = copy_name(node, *attempt);
         if let Some(run) = known {
             let folder = RunFolder { path: self.home.runs().join(run.as_str()), id: run.clone() };
-            let there = journal::read(&folder.path).map(|reading| reading.fold());
-            if let Some(ended) = there.ok().filter(|there| !there.resumable())
-                && let Some(digest) = self.digest(&ended, share_limits)
+            let there = journal::read(&folder.path).map(|reading| reading.fold()).ok();
+            if let Some(ended) = there.as_ref().filter(|there| !there.resumable())
+                && let Some(digest) = self.digest(ended, share_limits)
             {
                 return Ok(Some(answered(id, PlanAnswer::RunEnded(Box::new(digest)))));
             }
             let change = |micros: &u64| Change::new(keys::max_cost().name, dollars(*micros));
-            let changes = limit_micros.iter().map(change).collect();
+            // A limit that the loop has already was given to it before.
+            let value = |change: &Change| Some(there.as_ref()?.settings.shown().resolved.text(key(&change.key)?));
+            let more = state.limits.iter().filter(|change| value(change) != Some(change.value.as_str())).cloned();
+            let changes = limit_micros.iter().map(change).chain(more).collect();
             let request = ResumeRequest { changes, inject: None, by: format!("plan {}", self.plan.id) };
             let (work, open) = (ChildWork::Resume { run: run.clone(), request }, open(Some(run)));
             return self.start_in(id, &copy, RunProcess { work, log, open });
@@ -288,6 +294,10 @@ impl PlanExecutor {
             let origin = Origin { layer: Layer::Flag, place: "the share of the plan's budget".to_owned() };
             request.given.push(Given { key: keys::max_cost(), value: dollars(micros), origin });
         }
+        request.given.extend(state.limits.iter().filter_map(|change| {
+            let origin = Origin { layer: Layer::Flag, place: "loop resume of the plan".to_owned() };
+            Some(Given { key: key(&change.key)?, value: change.value.clone(), origin })
+        }));
         let (work, open) = (ChildWork::Start(Box::new(request)), open(None));
         self.start_in(id, &copy, RunProcess { work, log, open })
     }
@@ -313,7 +323,7 @@ impl PlanExecutor {
     fn cut_off(&self, of: &PlanRef, run: Option<RunId>, killed: bool, why: &str) -> PlanAnswer {
         let run = run.or_else(|| super::folder::run_of(&self.home, of));
         let cost_micros = run.as_ref().map_or(Some(0), |run| {
-            journal::read(&self.home.runs().join(run.as_str())).ok().and_then(|reading| known_cost(&reading.fold()))
+            journal::read(&self.home.runs().join(run.as_str())).ok().map(|reading| cut_off_cost(&reading.fold()))
         });
         PlanAnswer::RunCutOff(RunCutOff { run, cost_micros, killed, why: text::one_line(why.trim(), 1000) })
     }

@@ -4,7 +4,7 @@
 //! | file | what it does | what it does not do |
 //! |---|---|---|
 //! | `best_of` | what `--best-of` says; from a request for one run to the nodes of a plan | make anything |
-//! | `budget` | a changed limit of money for a plan that exists | |
+//! | `budget` | changed limits for a plan that exists: money of the whole, and those of its loops | |
 //! | `workflow` | from a workflow file to a plan: every loop is checked as a start | read the file |
 //! | `again` | a workflow file that is read again: what becomes of each node | read the file |
 //! | `start` | makes a plan: complete or not at all; holds one again to resume it | drive it |
@@ -50,7 +50,7 @@ mod workflow;
 
 pub use again::{WorkflowBefore, WorkflowChange, preview_workflow, reopen_workflow, workflow_before};
 pub use best_of::{BestOf, BranchAgent, Branches};
-pub use budget::{budget_request, more_budget};
+pub use budget::{budget_request, limits_request, more_budget};
 pub use child::run_if_asked;
 pub use drive::{DrivenPlan, drive_plan};
 pub use folder::{plan_context, read_plan, runs_of_plan, sweep_copies};

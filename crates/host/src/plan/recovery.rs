@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 
 use super::child::ChildLine;
 use super::drive::drive_plan;
+use super::result::dollars;
 use super::start::{ReadyPlan, branch_settings, gates_ms};
 use crate::branches::{RecoveryRequest, plan_of};
 use crate::driver::Reporter;
@@ -117,6 +118,18 @@ fn settings_of(state: &RunState, request: &RecoveryRequest, inject: &[String]) -
     let origin = || Origin { layer: Layer::Default, place: "a branch of a loop that was stuck".to_owned() };
     settings.put(keys::inject(), inject.join("\n"), origin());
     settings.put(keys::recover(), "false".to_owned(), origin());
+    let (now, caps) = (state.settings.shown(), &state.settings.shown().caps);
+    // A call without a known cost counts in a branch as it does in the run.
+    if request.budget_micros.is_some() && caps.worst_micros.is_none() {
+        settings.put(keys::worst_cost(), dollars(request.call_micros), origin());
+    }
+    if let Some(most) = caps.tokens {
+        let (branches, worst) = (request.branches.len().max(1) as u64, state.worst_tokens(now));
+        let share = most.saturating_sub(state.tokens(now)) / branches;
+        // No call begins that could go past the share.
+        settings.put(keys::max_tokens(), (share.saturating_sub(worst) + 1).to_string(), origin());
+        settings.put(keys::worst_tokens(), worst.to_string(), origin());
+    }
     if let Some(left) = request.time_ms {
         settings.put(keys::max_time(), format!("{}s", (left / 1000).max(1)), origin());
     }

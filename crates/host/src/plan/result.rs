@@ -66,11 +66,13 @@ pub(super) fn counted_micros(state: &RunState) -> u64 {
     }
 }
 
-/// What a run without an end has cost; none where it has a limit and an agent was at work, so that it is not known.
-pub(super) fn known_cost(state: &RunState) -> Option<u64> {
+/// What a run without an end has cost as it is counted. Where it has a limit and an agent was at work, that call counts as
+/// what it may have cost, as the run itself counts it when it is opened again.
+pub(super) fn cut_off_cost(state: &RunState) -> u64 {
     let at_work = state.orders.iter().any(|(_, open)| matches!(open.order, Order::RunAgent { .. }));
-    let limited = state.settings.shown().caps.cost_micros.is_some();
-    (!(at_work && limited)).then(|| counted_micros(state))
+    let settings = state.settings.shown();
+    let call = if at_work && settings.caps.cost_micros.is_some() { state.worst_micros(settings) } else { 0 };
+    counted_micros(state).saturating_add(call)
 }
 
 /// In how many ways the tests are weaker than at the start.

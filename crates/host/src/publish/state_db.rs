@@ -293,7 +293,7 @@ impl StateDb {
                 self.dirty = true;
                 Ok(())
             }
-            RecoveryDecision::Takes(_) | RecoveryDecision::UsedUp { .. } => Ok(()),
+            RecoveryDecision::CutOff(_) | RecoveryDecision::Takes(_) | RecoveryDecision::UsedUp { .. } => Ok(()),
         }
     }
 

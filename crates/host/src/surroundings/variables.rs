@@ -2,6 +2,8 @@
 //! of a process does not change while it works, so the file `.harness/env` says what holds now; the process's own
 //! variables are the values at the start.
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loop_core::run::{AroundEvent, Change, EnvChange, Event, RunState};
@@ -10,11 +12,12 @@ use loop_core::text;
 use rustix::fs::{AtFlags, statat};
 
 use super::work_times::WorkTimes;
+use super::writers::writers_of;
 use super::{around, message};
 use crate::changes::{ChangeForm, RunActivity, check_changes};
 use crate::fs::handle::{folder_beneath, small_file};
-use crate::fs::open_folder;
-use crate::process::tail_of;
+use crate::fs::{FolderId, open_folder};
+use crate::process::{descends_from_us, tail_of};
 use crate::run_folder::RunFolder;
 
 /// The folder and the name of the file.
@@ -24,6 +27,8 @@ const FILE: &str = "env";
 const FILE_BYTES_MAX: u64 = 16 * 1024;
 /// How much of what the agent printed last is searched for the name of the file.
 const PRINTED_BYTES_MAX: u64 = 256 * 1024;
+/// In so many attempts of the iteration before it is searched.
+const ATTEMPTS_MAX: u32 = 4;
 /// How many problems one process reports.
 const REPORTS_MAX: usize = 64;
 
@@ -111,7 +116,8 @@ impl Variables {
         values.extend(given.clone());
         events.extend(problems.into_iter().filter_map(|problem| self.report(problem)));
         let at_work = file.changed_ms.is_some_and(|changed| work.covers(changed));
-        let is_agents = at_work && self.is_named_by_agent(state);
+        let is_open = at_work && self.has_own_writer();
+        let printed = if at_work { self.printed(state) } else { Vec::new() };
         let mut change = Found { changes: Vec::new(), set: Vec::new(), pause: None };
         for (name, words) in KNOWN {
             let old = state.surroundings.variable(name);
@@ -126,7 +132,9 @@ impl Variables {
                     text::one_line(bad, 40),
                     words.join(", ").replacen(", ", " or ", usize::from(words.len() == 2))
                 )),
-                None if is_agents => Some(format!("{name} in {FOLDER}/{FILE} is ignored: the agent changed it")),
+                None if is_open || names_it(&printed, name, new) => {
+                    Some(format!("{name} in {FOLDER}/{FILE} is ignored: the agent changed it"))
+                }
                 None if !given.contains_key(name) && stays(name, new, state, opens) => {
                     events.extend(staying(name, state).and_then(|text| self.report(text)));
                     None
@@ -160,11 +168,29 @@ impl Variables {
         is_new.then(|| message(text))
     }
 
-    fn is_named_by_agent(&self, state: &RunState) -> bool {
-        let printed = tail_of(&self.run.attempt(state.iteration, state.attempt).join("stdout"), PRINTED_BYTES_MAX);
-        let name = format!("{FOLDER}/{FILE}");
-        printed.windows(name.len()).any(|window| window == name.as_bytes())
+    /// What the agent printed last, in this attempt and in those before it that may have changed the file.
+    fn printed(&self, state: &RunState) -> Vec<u8> {
+        let before = (1..=ATTEMPTS_MAX).map(|attempt| (state.iteration.saturating_sub(1), attempt));
+        let now = [(state.iteration, state.attempt.saturating_sub(1)), (state.iteration, state.attempt)];
+        let attempts = before.chain(now).filter(|(iteration, attempt)| *iteration > 0 && *attempt > 0);
+        let printed = attempts.map(|(iteration, attempt)| {
+            tail_of(&self.run.attempt(iteration, attempt).join("stdout"), PRINTED_BYTES_MAX)
+        });
+        printed.collect::<Vec<_>>().join(&b'\n')
     }
+
+    /// Whether a process of the run has the file open for writing.
+    fn has_own_writer(&self) -> bool {
+        let Ok(file) = fs::symlink_metadata(self.workspace.join(FOLDER).join(FILE)) else { return false };
+        let file = FolderId { device: file.dev(), inode: file.ino() };
+        writers_of(&[file]).iter().any(|writer| descends_from_us(writer.process, self.run.id.as_str()))
+    }
+}
+
+/// Whether the agent printed the name of the file, or the line that is new in it: its tool calls do.
+fn names_it(printed: &[u8], name: &str, value: Option<&str>) -> bool {
+    let has = |words: &str| printed.windows(words.len()).any(|window| window == words.as_bytes());
+    has(&format!("{FOLDER}/{FILE}")) || value.is_some_and(|value| has(&format!("{name}={value}")))
 }
 
 /// What follows from the changes that were found.

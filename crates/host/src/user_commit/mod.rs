@@ -15,8 +15,9 @@ mod rules;
 
 use std::path::Path;
 
+use loop_core::ids::RunId;
 use loop_core::plan::{Plan, PlanOutcome, PlanState};
-use loop_core::run::{INITIAL, Outcome, RunState};
+use loop_core::run::{INITIAL, Outcome, RunState, WorkspaceRef};
 use loop_core::text;
 use loop_core::view::{AppliedPlan, Certificate};
 
@@ -29,7 +30,7 @@ use crate::paths::Home;
 use crate::plan::plan_context;
 use crate::process::is_inside_run;
 use crate::refusal::LaunchRefusal;
-use crate::run_folder::{RunFolder, StartLock};
+use crate::run_folder::{FoundFolder, HasFolder, Held, RunFolder, StartLock};
 use crate::workspace::claim;
 
 /// What a person allows.
@@ -111,32 +112,33 @@ pub fn check_before(home: &Home, workspace: &Path, rules: CommitRules) -> Result
     rules::check(&git, workspace, false).map(drop)
 }
 
-/// What a commit of a run would hold. Nothing is changed.
+/// What a commit of a run, or of what a plan applied, would hold. Nothing is changed.
 ///
 /// # Errors
-/// When the run is not done, an agent asks, or a rule speaks against it.
-pub fn plan(home: &Home, run: &RunFolder, rules: CommitRules) -> Result<CommitPlan, LaunchRefusal> {
-    refuse_inside(run)?;
+/// When the run is not done or the result of the plan is not in the workspace, gates fail there, an agent asks, or a
+/// rule speaks against it.
+pub fn plan(home: &Home, found: &FoundFolder, rules: CommitRules) -> Result<CommitPlan, LaunchRefusal> {
+    let (FoundFolder::Run(folder) | FoundFolder::Plan(folder)) = found;
+    refuse_inside(folder)?;
+    match found {
+        FoundFolder::Run(run) => of_run(home, run, rules),
+        FoundFolder::Plan(plan) => of_plan(home, plan, rules),
+    }
+}
+
+fn of_run(home: &Home, run: &RunFolder, rules: CommitRules) -> Result<CommitPlan, LaunchRefusal> {
     let held = run.clone().hold()?;
     let state = held.state.clone();
     let judged = judged(run, &state)?;
     let Some(spec) = &state.spec else { return Err(not_done(run, "it never began")) };
-    let start = StartLock::take(home)?;
-    let claimed = claim(home, &start, &spec.id, &spec.workspace)?;
-    drop(start);
-    let held: Box<dyn std::any::Any> = Box::new(held.with_claim(claimed));
+    let held = with_workspace(home, held, &spec.id, &spec.workspace)?;
     let context = run.checkpoints(spec);
     let judged = Judged { what: "loop", from: INITIAL, to: &judged };
     let locked = LockedWork { work: CommittedWork::Run(Box::new(state.clone())), held };
     build(home, &context, &judged, rules, locked)
 }
 
-/// What a commit of what a plan applied would hold. Nothing is changed.
-///
-/// # Errors
-/// When its result is not in the workspace, gates fail there, an agent asks, or a rule speaks against it.
-pub fn plan_of(home: &Home, folder: &RunFolder, rules: CommitRules) -> Result<CommitPlan, LaunchRefusal> {
-    refuse_inside(folder)?;
+fn of_plan(home: &Home, folder: &RunFolder, rules: CommitRules) -> Result<CommitPlan, LaunchRefusal> {
     let held = folder.clone().hold_as::<Plan>()?;
     let state = held.state.clone();
     let id = &folder.id;
@@ -159,14 +161,23 @@ pub fn plan_of(home: &Home, folder: &RunFolder, rules: CommitRules) -> Result<Co
     };
     let context = plan_context(home, folder, &state)
         .map_err(|error| not_done(&format!("its checkpoints cannot be read: {error}")))?;
-    let start = StartLock::take(home)?;
-    let claimed = claim(home, &start, &spec.id, &spec.workspace)?;
-    drop(start);
-    let held: Box<dyn std::any::Any> = Box::new(held.with_claim(claimed));
+    let held = with_workspace(home, held, &spec.id, &spec.workspace)?;
     let after = AppliedPlan::after_name(&report.undo);
     let judged = Judged { what: "plan", from: &report.undo, to: &after };
     let locked = LockedWork { work: CommittedWork::Plan(Box::new(state)), held };
     build(home, &context, &judged, rules, locked)
+}
+
+/// Locks the workspace, too.
+fn with_workspace<M: HasFolder + 'static>(
+    home: &Home,
+    held: Held<M>,
+    id: &RunId,
+    workspace: &WorkspaceRef,
+) -> Result<Box<dyn std::any::Any>, LaunchRefusal> {
+    let start = StartLock::take(home)?;
+    let claimed = claim(home, &start, id, workspace)?;
+    Ok(Box::new(held.with_claim(claimed)))
 }
 
 fn refuse_inside(folder: &RunFolder) -> Result<(), LaunchRefusal> {

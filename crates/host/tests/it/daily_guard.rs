@@ -103,7 +103,7 @@ fn play(folder: &Path, schedule: &[At], most: u32, seed: u64) -> Vec<Made> {
                         // One that is killed before its call: it is not counted.
                         Reserved::Granted { .. } if seed.below(10) == 0 => {}
                         Reserved::Granted { reservation, .. } => {
-                            answered(|| ledger.begin(reservation));
+                            answered(|| ledger.begin(reservation, "claude"));
                             made.lock().unwrap().push(Made { call: reservation, at: *at });
                             answered(|| ledger.settle(reservation, Some(1), Some(1)));
                         }
@@ -190,7 +190,7 @@ fn a_call_that_turns_out_to_be_of_the_scarcest_model_counts_once() {
     assert_eq!(ledger.scarce_calls(at, today).unwrap(), 0, "an earlier ledger has no such table");
     let (reserved, _) = ledger.reserve_on(&caller, at, today, &Wanted::default(), &|_| false).unwrap();
     let Reserved::Granted { reservation, .. } = reserved else { panic!("{reserved:?}") };
-    ledger.begin(reservation).unwrap();
+    ledger.begin(reservation, "claude").unwrap();
     for _ in 0..2 {
         ledger.count_scarce(reservation, at, today).unwrap();
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use loop_core::ids::RunId;
+use loop_core::policy::forecast::Outlook;
 use loop_core::policy::limiter::HOUR_MS;
 use loop_core::policy::reserve::{CallCost, Cap, DAY_MS, Day, Reserved, Wanted};
 use loop_core::run::Outcome;
@@ -146,7 +147,7 @@ fn money_of_a_day_is_reserved_before_and_settled_after_and_only_the_last_call_ma
         "only running calls stand in the way"
     );
     for (reservation, cost) in [(first, Some(1_000_000)), (second, None), (third, Some(1_500_000))] {
-        scene.ledger.begin(reservation).unwrap();
+        scene.ledger.begin(reservation, "claude").unwrap();
         scene.ledger.settle(reservation, cost, Some(7)).unwrap();
     }
     assert_eq!(scene.day(), Day { calls: 3, cost_micros: 6_500_000, tokens: 21, untold: 1 });
@@ -173,7 +174,7 @@ fn calls_and_tokens_of_a_day_have_caps_too() {
 fn what_a_dead_run_left_open_counts_as_its_worst_case_if_it_was_begun_and_else_not_at_all() {
     let scene = Scene::new();
     let begun = scene.granted("dead1", at(0), &TEN_DOLLARS);
-    scene.ledger.begin(begun).unwrap();
+    scene.ledger.begin(begun, "claude").unwrap();
     // Asked as if alive: nobody has settled it yet.
     let id = run("dead2");
     let caller = Caller { run: &id, account: "codex", key: "project codex" };
@@ -186,14 +187,17 @@ fn what_a_dead_run_left_open_counts_as_its_worst_case_if_it_was_begun_and_else_n
         *scene.notices.borrow(),
         ["a call of loop dead1 was cut off before its cost was known: it counts as $4.00"]
     );
-    assert!(matches!(scene.ledger.begin(taken_back), Err(LedgerError::Gone { .. })), "so it must not be made now");
+    assert!(
+        matches!(scene.ledger.begin(taken_back, "claude"), Err(LedgerError::Gone { .. })),
+        "so it must not be made now"
+    );
     scene.granted("other", at(3), &hourly(10));
     assert_eq!(scene.notices.borrow().len(), 1, "it is settled once");
-    scene.ledger.begin(alive).unwrap();
+    scene.ledger.begin(alive, "claude").unwrap();
     // The same run comes back after a crash: what it had begun it does not get for nothing.
     scene.granted("alive", at(4), &hourly(10));
     assert_eq!(scene.notices.borrow().len(), 2);
-    assert!(scene.ledger.begin(alive).is_err(), "what is settled is not begun again");
+    assert!(scene.ledger.begin(alive, "claude").is_err(), "what is settled is not begun again");
 }
 
 #[test]
@@ -353,7 +357,7 @@ fn one_that_reserves() {
     for ms in 0..25 {
         let (reserved, _) = ledger.reserve(&caller, at(ms), &wanted, &|_| false).unwrap();
         if let Reserved::Granted { reservation, .. } = reserved {
-            ledger.begin(reservation).unwrap();
+            ledger.begin(reservation, "claude").unwrap();
             ledger.settle(reservation, Some(1), Some(1)).unwrap();
         }
     }
@@ -388,7 +392,7 @@ fn one_that_dies() {
     let id = run("dead1");
     let caller = Caller { run: &id, account: "claude", key: "project claude" };
     let (reserved, _) = ledger.reserve(&caller, at(0), &TEN_DOLLARS, &|_| false).unwrap();
-    ledger.begin(number(reserved)).unwrap();
+    ledger.begin(number(reserved), "claude").unwrap();
     std::process::abort();
 }
 
@@ -436,7 +440,7 @@ fn whoever_dies_and_whatever_is_hidden_a_day_costs_at_most_one_call_more_than_it
         }
         match scene.ask(alive[who], at(step), &wanted) {
             Reserved::Granted { reservation, .. } if below(5) > 0 => {
-                scene.ledger.begin(reservation).unwrap();
+                scene.ledger.begin(reservation, "claude").unwrap();
                 running.push((who, reservation));
             }
             // It dies before it calls.
@@ -471,4 +475,43 @@ fn a_ledger_of_the_form_before_gets_the_tables_of_limits_and_keeps_its_calls() {
     let finished = ledger.finished_runs("claude").unwrap();
     assert_eq!((finished[0].calls, finished[0].cost_micros, finished[0].tokens), (1, Some(250_000), Some(15)));
     assert_eq!(ledger.used_since(0).unwrap()[0].run, "one");
+}
+
+#[test]
+fn a_call_stands_on_the_account_of_the_agent_that_makes_it() {
+    let scene = Scene::new();
+    let reservation = scene.granted("one", at(0), &TEN_DOLLARS);
+    scene.ledger.begin(reservation, "gemini").unwrap();
+    scene.ledger.settle(reservation, Some(250_000), Some(15)).unwrap();
+    let accounts: Vec<String> = scene.ledger.used_since(0).unwrap().into_iter().map(|row| row.account).collect();
+    assert_eq!(accounts, ["gemini"], "it was asked for in the name of claude");
+}
+
+#[test]
+fn a_limit_that_refused_calls_is_over_when_a_later_call_was_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(folder.path()).unwrap();
+    let database = rusqlite::Connection::open(folder.path().join("ledger.db")).unwrap();
+    for name in ["five_hour", "seven_day_opus"] {
+        let row = format!(
+            "INSERT INTO windows (account, run, wall_ms, name, used_permille, resets_ms, state, source)
+             VALUES ('claude', 'one', {}, '{name}', 1000, {}, 'reached', 'event')",
+            at(0).wall_ms,
+            at(60 * MINUTE).wall_ms
+        );
+        database.execute_batch(&row).unwrap();
+    }
+    let refused = |ledger: &Ledger| -> Vec<String> {
+        let windows = ledger.forecast("claude", at(20 * MINUTE).wall_ms, None).unwrap();
+        let reached = windows.into_iter().filter(|window| matches!(window.outlook, Outlook::Reached { .. }));
+        reached.map(|window| window.name).collect()
+    };
+    assert_eq!(refused(&ledger), ["five_hour", "seven_day_opus"]);
+    let id = run("one");
+    let caller = Caller { run: &id, account: "claude", key: "project claude" };
+    // One that was refused again has no tokens.
+    ledger.record(&caller, at(5 * MINUTE), CallCost::of(None, None, &TEN_DOLLARS)).unwrap();
+    assert_eq!(refused(&ledger), ["five_hour", "seven_day_opus"]);
+    ledger.record(&caller, at(10 * MINUTE), CallCost::of(Some(250_000), Some(15), &TEN_DOLLARS)).unwrap();
+    assert_eq!(refused(&ledger), ["seven_day_opus"], "another model may have answered");
 }

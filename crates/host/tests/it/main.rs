@@ -19,6 +19,7 @@ mod guard;
 mod guard_work;
 mod home;
 mod identity;
+mod item;
 mod journal;
 mod launch;
 mod ledger;

@@ -23,6 +23,7 @@ fn spec(workspace: &Path) -> RunSpec {
     RunSpec {
         id: RunId::parse("a1b2c3d").unwrap(),
         program: "0.1.0".to_owned(),
+        task: None,
         goal: StoredText { head: "do it".to_owned(), file: None },
         inject: Vec::new(),
         workspace: WorkspaceRef { path: workspace.to_string_lossy().into_owned(), device: 1, inode: 2 },

@@ -111,7 +111,6 @@ fn in_edit_it_edits_and_its_commands_are_refused_and_told() {
     assert_eq!((reading.failure, reading.text.as_str()), (None, "Hm."));
 }
 
-// req: C-12 partly: opencode leaves the waiting to the harness
 #[test]
 fn a_limit_ends_it_after_one_request_with_the_providers_moment() {
     let (env, server) = user([Turn::write("a", "b"), Turn::fault(Fault::UsageLimit(600))]);

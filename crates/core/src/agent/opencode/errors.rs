@@ -159,7 +159,6 @@ mod tests {
         found.reset.map(|reset| reset.at_ms)
     }
 
-    // req: C-12 partly: opencode's error body and headers
     #[test]
     fn the_moment_in_a_body_counts_before_the_seconds_in_a_header() {
         let body =

@@ -17,4 +17,4 @@ pub use agents::{AUTO, AgentArm, AgentList, parse_agents};
 pub use learned::{ArmScore, PRIOR_TRIES, SCORE_ROWS_MAX, ScoreRow, draw, score, seed_of, task_class};
 pub use models::{CostClass, ModelRow, ModelTable, cheapest, next_up};
 pub use rules::{Routed, most_capable, route};
-pub use task::{COMPLEX, IMPLEMENTATION, RESEARCH, TaskAnalysis, TaskEvidence, TaskWords, analyse};
+pub use task::{COMPLEX, IMPLEMENTATION, RESEARCH, TaskAnalysis, TaskEvidence, TaskSigns, TaskWords, analyse};

@@ -6,7 +6,7 @@ use super::task::TaskAnalysis;
 const HARD_TENTHS: u8 = 7;
 /// Strengths of the most capable model and of those that follow it.
 const SMARTEST: &[&str] = &["intelligence", "implementation", "balance", "context", "speed"];
-/// Strengths of the cheapest model and of those that follow it.
+/// Of several models that cost the same, the strengths that come first.
 const CHEAPEST: &[&str] = &["speed", "implementation", "balance"];
 
 /// One rule.
@@ -49,7 +49,7 @@ pub fn route<'a>(task: &TaskAnalysis, usable: &[&'a ModelRow], prefer_cheap: boo
     });
     by_rule.or_else(|| {
         if prefer_cheap {
-            let row = by_strength(usable, CHEAPEST).or_else(|| usable.iter().copied().min_by_key(|row| row.cost))?;
+            let row = cheapest_of(usable)?;
             return Some(Routed { row, rule: "no other rule: the cheapest" });
         }
         let scarcest = usable.iter().map(|row| row.cost).max();
@@ -57,6 +57,12 @@ pub fn route<'a>(task: &TaskAnalysis, usable: &[&'a ModelRow], prefer_cheap: boo
         let row = most_capable(if below.is_empty() { usable } else { &below })?;
         Some(Routed { row, rule: "no other rule: the most capable below the scarcest" })
     })
+}
+
+/// The cheapest of these models by its cost; of several the fastest.
+fn cheapest_of<'a>(rows: &[&'a ModelRow]) -> Option<&'a ModelRow> {
+    let place = |row: &ModelRow| CHEAPEST.iter().position(|strength| row.strength.eq_ignore_ascii_case(strength));
+    rows.iter().copied().min_by_key(|row| (row.cost, place(row).unwrap_or(CHEAPEST.len())))
 }
 
 /// The most capable of these models.

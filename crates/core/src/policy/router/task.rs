@@ -1,5 +1,7 @@
 //! What kind of task it is, from its words and from how the run goes. The lists of words are settings.
 
+use serde::{Deserialize, Serialize};
+
 /// The words of the specification, in the order of the settings.
 pub const IMPLEMENTATION: &str = "implement, write, create, build, add, fix";
 /// The same for research.
@@ -27,11 +29,43 @@ pub struct TaskWords<'a> {
     pub complex: &'a str,
 }
 
+/// What the words of a task say. They are read once, from the whole text: a run remembers only its beginning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskSigns {
+    /// Something is written.
+    pub implementation: bool,
+    /// Something is found out.
+    pub research: bool,
+    /// Several steps of thought are needed.
+    pub complex: bool,
+    /// It has the word *complex*.
+    pub says_complex: bool,
+    /// It is long.
+    pub long: bool,
+}
+
+impl TaskSigns {
+    /// Reads a task.
+    #[must_use]
+    pub fn of(goal: &str, words: &TaskWords<'_>) -> Self {
+        let lower = goal.to_lowercase();
+        let has_one = |list: &str| entries(list).any(|entry| has_phrase(&lower, &entry));
+        Self {
+            implementation: has_one(words.implementation),
+            research: has_one(words.research),
+            complex: has_one(words.complex),
+            says_complex: has_phrase(&lower, "complex"),
+            long: goal.chars().count() > LONG_GOAL_LETTERS,
+        }
+    }
+}
+
 /// What is known about a task.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct TaskEvidence<'a> {
-    /// The goal.
-    pub goal: &'a str,
+pub struct TaskEvidence {
+    /// What its words say.
+    pub signs: TaskSigns,
     /// How long the texts are that the agent gets.
     pub text_bytes: u64,
     /// How many iterations are done.
@@ -61,20 +95,19 @@ pub struct TaskAnalysis {
 
 /// Says what kind of task it is.
 #[must_use]
-pub fn analyse(evidence: &TaskEvidence<'_>, words: &TaskWords<'_>) -> TaskAnalysis {
-    let goal = evidence.goal.to_lowercase();
-    let has_one = |list: &str| entries(list).any(|entry| has_phrase(&goal, &entry));
+pub fn analyse(evidence: &TaskEvidence) -> TaskAnalysis {
+    let signs = evidence.signs;
     let hard = [
         (3, evidence.iterations > MANY_ITERATIONS),
         (2, evidence.without_progress > 0),
-        (2, evidence.goal.chars().count() > LONG_GOAL_LETTERS),
-        (3, has_phrase(&goal, "complex")),
+        (2, signs.long),
+        (3, signs.says_complex),
     ];
     TaskAnalysis {
         large_context: evidence.text_bytes / BYTES_PER_TOKEN > LARGE_CONTEXT_TOKENS,
-        implementation: has_one(words.implementation),
-        research: has_one(words.research),
-        complex: has_one(words.complex),
+        implementation: signs.implementation,
+        research: signs.research,
+        complex: signs.complex,
         stuck: evidence.stuck_after > 0 && evidence.without_progress >= evidence.stuck_after,
         difficulty: hard.iter().filter(|(_, holds)| *holds).map(|(tenths, _)| *tenths).sum::<u8>().min(10),
     }

@@ -74,6 +74,7 @@ mod gate;
 mod guard;
 mod leash;
 mod limits;
+mod lists;
 mod output;
 mod progress;
 mod recovery;
@@ -91,6 +92,7 @@ pub use gate::GateSettings;
 pub use guard::GuardSettings;
 pub use leash::LeashSettings;
 pub use limits::LimitSettings;
+pub use lists::ListSettings;
 pub use output::OutputSettings;
 pub use progress::ProgressSettings;
 pub use recovery::RecoverySettings;
@@ -110,6 +112,7 @@ pub mod keys {
     pub use super::guard::keys::*;
     pub use super::leash::keys::*;
     pub use super::limits::keys::*;
+    pub use super::lists::keys::*;
     pub use super::output::keys::*;
     pub use super::progress::keys::*;
     pub use super::recovery::keys::*;
@@ -130,6 +133,7 @@ const TOPICS: &[(&str, &[&Key])] = &[
     ("Recovery (what is tried when a loop is stuck)", RecoverySettings::KEYS),
     ("Long leash (to judge the breaker)", LeashSettings::KEYS),
     ("Money, tokens and calls", BudgetSettings::KEYS),
+    ("Lists of work (what checks an item)", ListSettings::KEYS),
     ("Checkpoints", CheckpointSettings::KEYS),
     ("Surroundings", EnvironmentSettings::KEYS),
     ("Alerts and files for other programs", AlertSettings::KEYS),
@@ -162,6 +166,8 @@ pub struct Values {
     pub leash: LeashSettings,
     /// What may be spent.
     pub budget: BudgetSettings,
+    /// What checks an item of a list, and how much it may use.
+    pub lists: ListSettings,
     /// How iterations are recorded.
     pub checkpoint: CheckpointSettings,
     /// What it sees of its surroundings.
@@ -190,6 +196,7 @@ impl Values {
             recovery: Topic::of(resolved),
             leash: Topic::of(resolved),
             budget: Topic::of(resolved),
+            lists: Topic::of(resolved),
             checkpoint: Topic::of(resolved),
             environment: Topic::of(resolved),
             alerts: Topic::of(resolved),

@@ -1,6 +1,7 @@
 //! Profiles: which defaults apply. A profile is a table of values and names, never a rule of its own.
 pub mod autonomous;
 pub mod container;
+mod decide;
 pub mod loopr;
 pub mod modes;
 
@@ -22,7 +23,7 @@ struct Dialect {
 
 /// Every profile but the catalogue itself, which is called loop. The names of the container profile are flags beside
 /// ours; those of the autonomous profile are nested in YAML.
-const DIALECTS: [Dialect; 3] = [
+const DIALECTS: [Dialect; 4] = [
     Dialect { profile: Profile::Loopr, defaults: loopr::DEFAULTS, words: loopr::words, means_default: |_, _| false },
     Dialect {
         profile: Profile::Container,
@@ -36,6 +37,7 @@ const DIALECTS: [Dialect; 3] = [
         words: |_, _| None,
         means_default: |_, _| false,
     },
+    Dialect { profile: Profile::Decide, defaults: decide::DEFAULTS, words: |_, _| None, means_default: |_, _| false },
 ];
 
 fn dialect(profile: &str) -> Option<&'static Dialect> {
