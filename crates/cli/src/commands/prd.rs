@@ -132,7 +132,7 @@ fn known_item(list: &List, id: &str, shown: &str) -> Result<(), CommandError> {
     let ids = list.work().map(|item| item.id.as_str());
     let hint = match text::nearest(id, ids) {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("loop prd check {} shows all items", quoted(shown)),
+        None => format!("all items: loop prd check {}", quoted(shown)),
     };
     Err(CommandError::new(Kind::Wrong, format!("{shown} has no item {id}")).hint(hint))
 }

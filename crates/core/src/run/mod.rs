@@ -74,7 +74,7 @@ mod text_order;
 
 pub use agent::{AgentMemory, Session};
 pub use alerts::{ALERTS_MAX, AlertMemory, TimedAlert};
-pub use branches::{BestBranch, BranchPlan, BranchesReport, BranchesSpent};
+pub use branches::{BestBranch, BranchPlan, BranchesLack, BranchesReport, BranchesSpent};
 pub use budget::{Budget, Spent, wanted};
 pub use checkpoint_name::{CheckpointClass, MANUAL, check_name, iteration_of, meant, numbered};
 pub use checkpoints::{Checkpoints, INITIAL, RollbackCause};

@@ -64,7 +64,9 @@ pub use item_files::{
 };
 pub use limits::{BudgetView, CallsView, RunLimit, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};
-pub use now::{Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text};
+pub use now::{
+    Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text, own_iterations_max,
+};
 pub use plan::{NodeRow, PlanView, RankingRow, RankingTable, ViewWord};
 pub use plan_history::{AppliedPlan, NodeMerge, NodeRun, PlanHistory, PlanRequestRow};
 pub use qualification::{end_words, qualification};

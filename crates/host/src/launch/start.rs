@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use loop_core::agent::shell_words::quoted;
-use loop_core::agent::{Agent, Described};
+use loop_core::agent::{Agent, Described, Secrets};
 use loop_core::run::{Event, PlanRef, RunSpec, WorkspaceRef, task_signs};
 use loop_core::settings::{GateSpec, Given, Layer, Origin, Resolved, Settings, Values, keys};
 use loop_core::text;
@@ -161,8 +161,9 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
             .into_iter()
             .for_each(|note| caller.note(note));
     }
-    let of_template = setup.template.as_ref().is_some_and(|chosen| chosen.approval.is_some());
-    if dry_run && (setup.new_approval.is_some() || of_template) {
+    let is_approved =
+        setup.new_approval.is_some() || setup.template.as_ref().is_some_and(|chosen| chosen.approval.is_some());
+    if dry_run && is_approved {
         caller.note(LaunchNote::progress("note: the approval holds for this dry run only, and is not stored"));
     }
     if !dry_run {
@@ -266,10 +267,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     forget_once(&mut settings);
     let mut files = LongTexts::new();
     let secret = secrets::declared(&values.agent);
-    if secret.text(&prepared.goal) != prepared.goal {
-        let text = "note: the task holds the value of a secret: the agent gets [redacted …] in its place";
-        caller.note(LaunchNote::important(text));
-    }
+    note_on_secret(prepared, &secret, caller);
     let goal = run_folder::store_text(&secret.text(&prepared.goal), "goal.md", &mut files);
     let numbered = prepared.inject.iter().map(|text| secret.text(text)).zip(1..);
     let inject = numbered
@@ -318,6 +316,14 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     on_hidden.into_iter().for_each(|note| caller.note(note));
     hidden_note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
     Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened })
+}
+
+/// Says that the agent does not get a secret that is in the task.
+fn note_on_secret(prepared: &Prepared, secret: &Secrets, caller: &mut dyn LaunchCaller) {
+    if secret.text(&prepared.goal) != prepared.goal {
+        let text = "note: the task holds the value of a secret: the agent gets [redacted …] in its place";
+        caller.note(LaunchNote::important(text));
+    }
 }
 
 /// Settings that hold for one start alone.

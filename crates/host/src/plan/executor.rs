@@ -295,7 +295,7 @@ impl PlanExecutor {
             request.given.push(Given { key: keys::max_cost(), value: dollars(micros), origin });
         }
         request.given.extend(state.limits.iter().filter_map(|change| {
-            let origin = Origin { layer: Layer::Flag, place: "loop resume of the plan".to_owned() };
+            let origin = Origin { layer: Layer::Flag, place: "the resume of its plan".to_owned() };
             Some(Given { key: key(&change.key)?, value: change.value.clone(), origin })
         }));
         let (work, open) = (ChildWork::Start(Box::new(request)), open(None));
