@@ -15,7 +15,7 @@ use super::caller::{LaunchCaller, LaunchNote};
 use super::container::{self, LaunchContainer};
 use super::drive::ReadyRun;
 use super::gates::GateWarning;
-use super::settings::set_up;
+use super::settings::{Setup, set_up};
 use super::task::{self, TaskSource};
 use super::{checks, disk_limits, gates, leash, leftovers, worker};
 use crate::agent_list::find_agents;
@@ -125,18 +125,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let mut setup = set_up(home, given, workspace.as_deref(), plan.as_deref(), caller)?;
     let goal = task::read(&task, setup.template.as_ref().map(|chosen| &chosen.template), caller)?;
     let line = retry_line(&goal, &setup.settings);
-    gates::check(&setup.settings, &line)
-        .map_err(|refusal| match &setup.template {
-            Some(chosen) => chosen.explain(refusal),
-            None => refusal,
-        })
-        .map_err(|refusal| match project_file_above(&setup.path) {
-            Some(folder) if !setup.path.join(PROJECT_FILE).exists() => {
-                let folder = quoted(&text_of(&folder));
-                refusal.hint(format!("{PROJECT_FILE} of a folder above is not read; to start there: cd {folder}"))
-            }
-            Some(_) | None => refusal,
-        })?;
+    check_gates(&setup, &line)?;
     let settings_folder = plan.as_ref().map_or_else(|| setup.path.clone(), |plan| path_of(&plan.of.workspace));
     let hidden = gates::hidden(home, &settings_folder)?;
     add_arguments(&mut setup.settings, &agent_args);
@@ -191,6 +180,24 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         plan,
         template_approval: setup.template.and_then(|chosen| chosen.approval),
     })
+}
+
+/// Refuses gates that cannot judge, and says where they could have come from.
+fn check_gates(setup: &Setup, line: &str) -> Result<(), LaunchRefusal> {
+    let refusal = match gates::check(&setup.settings, line) {
+        Ok(()) => return Ok(()),
+        Err(refusal) => match &setup.template {
+            Some(chosen) => chosen.explain(refusal),
+            None => refusal,
+        },
+    };
+    match project_file_above(&setup.path) {
+        Some(folder) if !setup.path.join(PROJECT_FILE).exists() => {
+            let folder = quoted(&text_of(&folder));
+            Err(refusal.hint(format!("{PROJECT_FILE} of a folder above is not read; to start there: cd {folder}")))
+        }
+        Some(_) | None => Err(refusal),
+    }
 }
 
 /// The agent that works first, and the container that all of them work in.
