@@ -5,12 +5,18 @@ use std::sync::Arc;
 use super::choice::{AgentChoice, ChoiceCause};
 use super::fact::CancelCause;
 use super::judgement::AttemptJudgement;
+use super::provider::Provider;
+use super::routing::Routing;
 use crate::agent::{AgentReport, Described, Failure, StreamReport, Usage};
 use crate::time::At;
 
-/// What the run knows about its agent.
+/// What the run knows about its agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentMemory {
+    /// What each agent waits for, and how often it was refused.
+    pub provider: Provider,
+    /// Which agents cannot work, and which models were refused.
+    pub routing: Routing,
     finished: u32,
     report: Option<AgentReport>,
     ended: Option<EndedAttempt>,
