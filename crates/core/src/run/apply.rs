@@ -13,6 +13,7 @@ use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, HoldCa
 use super::gates::{EndedGate, Gates};
 use super::judge_report::{JudgeReport, NotJudged};
 use super::judgement::{DroppedOrder, TextJudgement};
+use super::memory::NoteAuthor;
 use super::outcome::{Acceptance, Ending, Outcome};
 use super::phase::{AfterAttempt, Phase};
 use super::proving::UnjudgedCopy;
@@ -214,8 +215,10 @@ impl RunState {
             }
             Request::Rollback(target) => self.request_rollback(target),
             Request::Checkpoint { .. } => {}
-            Request::Note(NoteChange::Add { text }) => self.prompt.memory.note(self.iteration, text, false),
-            Request::Note(NoteChange::Strike { id }) => self.prompt.memory.strike(*id, false),
+            Request::Note(NoteChange::Add { text }) => {
+                self.prompt.memory.note(self.iteration, text, NoteAuthor::Person)
+            }
+            Request::Note(NoteChange::Strike { id }) => self.prompt.memory.strike(*id, NoteAuthor::Person),
             Request::Reset { session } => {
                 self.close_breaker();
                 if *session {
@@ -376,7 +379,7 @@ impl RunState {
         match order {
             Order::RunAgent { iteration, attempt, choice, injected, session, .. } => {
                 let first = *attempt == 1;
-                self.agent.attempt_begins(session.as_deref(), first);
+                self.agent.attempt_begins(session.as_deref());
                 self.agent.provider.attempt_begins(&choice.agent);
                 self.clock.agent_begins();
                 self.budget.call_begins();
@@ -532,7 +535,7 @@ impl RunState {
                 self.phase = Phase::GateEnded { point, next };
             }
             (Order::Reserve { wanted }, Answer::Reserved(reserved)) => {
-                self.budget.reserved(reserved, wanted.scarce_per_day.is_some());
+                self.budget.reserved(reserved, wanted.scarce_per_day);
             }
             (Order::Guard { point }, Answer::Guard(report)) => self.guard.checked(*point, report),
             (Order::Certify { point }, Answer::Certify(report)) => self.proving.certify(*point, report),

@@ -171,7 +171,7 @@ impl RunState {
             model: reported.or_else(|| choice.and_then(|choice| choice.model.clone())),
             changes: self.progress.changes(),
             measured: measured.as_ref().clone(),
-            reverted: judgement.revert_to.is_some(),
+            reverted_to: judgement.revert_to.clone(),
             improved: judgement.evidence.improved,
         };
         if let Some(raw) = line.measured.raw.take() {
