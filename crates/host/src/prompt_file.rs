@@ -39,7 +39,7 @@ pub(crate) fn prompt(run: &RunFolder, state: &RunState, request: &AttemptRequest
         standing: RankWords::of(state),
         changed: state.prompt.changed_names(),
         notes: &request.notes,
-        memory: Some(&state.memory),
+        memory: Some(&state.prompt.memory),
         summary: written.as_deref(),
         summary_tokens_max: settings.values.context.max_summary_tokens.unwrap_or(u32::MAX),
         iteration: request.iteration,
@@ -78,7 +78,7 @@ fn instructions(run: &RunFolder, state: &RunState, injected: Option<(u32, u32)>)
 
 /// The gates, and what they said last.
 fn gates(run: &RunFolder, state: &RunState) -> Vec<GateSaid> {
-    let since_best = state.memory.since_best();
+    let since_best = state.prompt.memory.since_best();
     let one = |(at, gate): (usize, &Gate)| {
         let (last, gate) = (gate.last(), gate.spec());
         let passed = last.is_some_and(|last| last.verdict == Verdict::Pass);
@@ -128,11 +128,11 @@ pub(crate) fn protected_names(settings: &Settings, guard: Option<&GuardSpec>, le
 
 /// The summary that an agent wrote, where its file is what was recorded.
 pub(crate) fn summary(run: &RunFolder, state: &RunState) -> Option<String> {
-    state.memory.summary().and_then(|summary| read_text(run, &summary.text).ok())
+    state.prompt.memory.summary().and_then(|summary| read_text(run, &summary.text).ok())
 }
 
 /// The goal in other words that an agent wrote, where its file is what was recorded.
 pub(crate) fn mutation(run: &RunFolder, state: &RunState) -> Option<String> {
-    let mutation = state.memory.mutation()?;
+    let mutation = state.prompt.memory.mutation()?;
     mutation.text.as_ref().and_then(|text| read_text(run, text).ok())
 }

@@ -144,7 +144,7 @@ pub(crate) fn note(change: &NoteChange, state: &RunState) -> Result<NoteChange, 
             "a note is one line of at most {NOTE_LETTERS_MAX} letters; for longer texts: loop inject --keep"
         )),
         NoteChange::Add { text } => Ok(NoteChange::Add { text: text::one_line(text, NOTE_LETTERS_MAX) }),
-        NoteChange::Strike { id } if state.memory.notes().iter().any(|note| note.id == *id) => {
+        NoteChange::Strike { id } if state.prompt.memory.notes().iter().any(|note| note.id == *id) => {
             Ok(NoteChange::Strike { id: *id })
         }
         NoteChange::Strike { id } => Err(format!("there is no note n{id}")),

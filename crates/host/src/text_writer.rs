@@ -124,7 +124,7 @@ fn request_text(run: &RunFolder, state: &RunState, purpose: TextPurpose) -> io::
     let Some(spec) = &state.spec else { return Err(io::Error::other("the run has no task")) };
     let goal = read_text(run, &spec.goal)?;
     let summary = prompt_file::summary(run, state);
-    Ok(request(purpose, &goal, &state.memory, summary.as_deref()))
+    Ok(request(purpose, &goal, &state.prompt.memory, summary.as_deref()))
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {

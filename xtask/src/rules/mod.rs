@@ -18,6 +18,7 @@ pub mod room_tables;
 pub mod root;
 pub mod size;
 pub mod specification_page;
+pub mod state_size;
 pub mod tiers;
 pub mod tuples;
 pub mod unique_types;
@@ -45,6 +46,7 @@ pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
     root::check,
     size::check,
     specification_page::check,
+    state_size::check,
     tiers::check,
     tuples::check,
     unique_types::check,

@@ -25,6 +25,7 @@ mod room_tables;
 mod root;
 mod size;
 mod specification_page;
+mod state_size;
 mod tiers;
 mod tree;
 mod tuples;

@@ -108,7 +108,7 @@ fn by_the_order(shown: Shown, entries: &[Entry], state: &RunState) -> Shown {
         ((*iteration, *attempt) == (shown.iteration, shown.attempt)).then(|| choice.clone())
     };
     let chosen = entries.iter().rev().find_map(of).unwrap_or_default();
-    let line = state.memory.attempts().iter().find(|line| line.iteration == shown.iteration);
+    let line = state.prompt.memory.attempts().iter().find(|line| line.iteration == shown.iteration);
     let agent = Some(chosen.agent).filter(|agent| !agent.is_empty()).or_else(|| Some(line?.agent.clone()));
     let model = chosen.model.or_else(|| line?.model.clone());
     Shown { agent: agent.unwrap_or(shown.agent), model, ..shown }

@@ -77,7 +77,7 @@ pub(crate) fn lines(state: &RunState, record: &Record, now: At, kept: &KeptCheck
         let words = format!("iteration {}: {}; {how}", best.iteration, best.rank.words());
         lines.push(("best", words));
     }
-    let alerts = state.alerts.recent().filter(|told| !is_past(state, &told.alert));
+    let alerts = state.trouble.alerts.recent().filter(|told| !is_past(state, &told.alert));
     for told in alerts.rev().take(ALERTS_SHOWN_MAX).collect::<Vec<_>>().into_iter().rev() {
         let text = text::one_line(&told.alert.line(), 300);
         lines.push(("alert", format!("{text} · {}", moment::ago(told.at.wall_ms, now.wall_ms))));

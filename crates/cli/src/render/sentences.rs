@@ -121,7 +121,7 @@ pub(crate) fn higher_limit(state: &RunState, id: &str) -> String {
 
 /// The start of a wait.
 pub(crate) fn wait_begins(state: &RunState, id: &str, on_terminal: bool) -> Option<String> {
-    let wait = state.provider.wait()?;
+    let wait = state.agent.provider.wait()?;
     let keys = if on_terminal { ", or Enter; leave: Ctrl-C" } else { "" };
     Some(format!(
         "{}; waits until {}; try now: loop resume {id}{keys}",

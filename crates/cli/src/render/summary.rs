@@ -410,7 +410,7 @@ fn more_time(state: &RunState, id: &str) -> String {
     const HOUR_MS: u64 = 3_600_000;
     let settings = state.settings.shown();
     let left = settings.values.limits.max_time_ms().map_or(0, |most| most.saturating_sub(state.active_ms(state.now)));
-    let wait = state.provider.wait().map_or(0, |wait| wait.until_ms.saturating_sub(state.now.wall_ms));
+    let wait = state.agent.provider.wait().map_or(0, |wait| wait.until_ms.saturating_sub(state.now.wall_ms));
     if wait <= left {
         return format!("loop resume {id} --max-time +1h");
     }
@@ -451,7 +451,7 @@ fn more_budget(state: &RunState, id: &str) -> String {
             }
             Cap::ScarcePerDay => format!("loop resume {id} --opus-limit +10   (or after midnight)"),
         },
-        Some(Reserved::Granted { .. }) | None if state.routing.used_up_until_ms().is_some() => {
+        Some(Reserved::Granted { .. }) | None if state.agent.routing.used_up_until_ms().is_some() => {
             format!("loop resume {id} --opus-limit +10   (or after midnight)")
         }
         Some(Reserved::Granted { .. }) | None if tokens => {

@@ -151,7 +151,7 @@ fn proof(state: &RunState) -> Option<&Proof> {
 fn baseline(state: &RunState) -> Vec<Value> {
     let row = |gate: &Gate| {
         let first = gate.first_round()?;
-        let tests = first.tests.map(|tests| json!({"passed": tests.passed, "failed": tests.failed}));
+        let tests = first.tests().map(|tests| json!({"passed": tests.passed, "failed": tests.failed}));
         Some(json!({"name": gate.spec().name, "verdict": first.verdict, "tests": tests}))
     };
     state.gates.iter().filter_map(row).collect()

@@ -1,7 +1,7 @@
 //! The ledger of iterations and the notes, as lines of a prompt.
 use super::section::harmless;
 use crate::changes::Changes;
-use crate::run::{AttemptLine, Memory};
+use crate::run::{AttemptLine, Memory, NoteAuthor};
 use crate::text::{self, NameList};
 
 /// How many bytes the ledger has at most.
@@ -44,7 +44,7 @@ fn line(line: &AttemptLine) -> String {
     if line.improved {
         parts.push("better than before".to_owned());
     }
-    if line.reverted {
+    if line.reverted_to.is_some() {
         parts.push("reverted".to_owned());
     }
     parts.extend(measured.error.clone());
@@ -69,14 +69,17 @@ fn counted(names: &NameList) -> String {
 /// One line each, with its number; who said it is named.
 pub(super) fn notes(memory: &Memory) -> String {
     let one = |note: &crate::run::Note| {
-        let who = if note.claimed { "claimed" } else { "by a person" };
+        let who = match note.author {
+            NoteAuthor::Agent => "claimed",
+            NoteAuthor::Person => "by a person",
+        };
         harmless(&format!("n{} ({who}, iteration {}): {}", note.id, note.iteration, note.text))
     };
-    let mut all: Vec<(bool, String)> = memory.notes().iter().map(|note| (note.claimed, one(note))).collect();
+    let mut all: Vec<(NoteAuthor, String)> = memory.notes().iter().map(|note| (note.author, one(note))).collect();
     let mut left_out = 0;
     while all.iter().map(|(_, line)| line.len() + 1).sum::<usize>() > NOTES_BYTES_MAX && all.len() > 1 {
         // Those of people stay as long as there is one of an agent.
-        let at = all.iter().position(|(claimed, _)| *claimed).unwrap_or(0);
+        let at = all.iter().position(|(author, _)| *author == NoteAuthor::Agent).unwrap_or(0);
         all.remove(at);
         left_out += 1;
     }

@@ -5,12 +5,18 @@ use std::sync::Arc;
 use super::choice::{AgentChoice, ChoiceCause};
 use super::fact::CancelCause;
 use super::judgement::AttemptJudgement;
+use super::provider::Provider;
+use super::routing::Routing;
 use crate::agent::{AgentReport, Described, Failure, StreamReport, Usage};
 use crate::time::At;
 
-/// What the run knows about its agent.
+/// What the run knows about its agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentMemory {
+    /// What each agent waits for, and how often it was refused.
+    pub provider: Provider,
+    /// Which agents cannot work, and which models were refused.
+    pub routing: Routing,
     finished: u32,
     report: Option<AgentReport>,
     ended: Option<EndedAttempt>,
@@ -30,10 +36,10 @@ pub struct AgentMemory {
     described: Option<Arc<Described>>,
     /// The next attempt continues the conversation whatever the setting is: the one before did not end by itself.
     continue_session: bool,
-    /// It was asked for the status block of this iteration.
-    status_asked: bool,
-    /// The delay before the next iteration is over.
-    delayed: bool,
+    /// The iteration whose status block it was asked for last.
+    status_asked_in: Option<u32>,
+    /// The iteration after which the delay is over.
+    delayed_after: Option<u32>,
 }
 
 /// A conversation of the agent's own program.
@@ -160,11 +166,16 @@ impl AgentMemory {
     }
 
     pub(super) fn was_asked_for_status(&self) -> bool {
-        self.status_asked
+        self.status_asked_in == Some(self.under_way())
+    }
+
+    /// The iteration that has not come to its end.
+    fn under_way(&self) -> u32 {
+        self.finished.saturating_add(1)
     }
 
     pub(super) fn is_delayed(&self) -> bool {
-        self.delayed
+        self.delayed_after == Some(self.finished)
     }
 
     /// Whether the attempt that has just ended had begun a new conversation.
@@ -199,17 +210,13 @@ impl AgentMemory {
         self.parked.clear();
     }
 
-    pub(super) fn attempt_begins(&mut self, session: Option<&str>, first: bool) {
+    pub(super) fn attempt_begins(&mut self, session: Option<&str>) {
         if session.is_none() {
             self.session = None;
-        }
-        if first {
-            self.status_asked = false;
         }
         self.question = None;
         self.failure = None;
         self.continue_session = false;
-        self.delayed = false;
     }
 
     pub(super) fn ended(&mut self, ended: EndedAttempt) {
@@ -257,7 +264,7 @@ impl AgentMemory {
     }
 
     pub(super) fn ask_for_status(&mut self) {
-        self.status_asked = true;
+        self.status_asked_in = Some(self.under_way());
         self.continue_session = true;
     }
 
@@ -277,7 +284,7 @@ impl AgentMemory {
     }
 
     pub(super) fn delay_is_over(&mut self) {
-        self.delayed = true;
+        self.delayed_after = Some(self.finished);
     }
 
     /// Somebody opened the run again, and may have fixed what was wrong.

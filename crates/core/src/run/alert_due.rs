@@ -26,8 +26,8 @@ fn signs(state: &RunState, settings: &Settings) -> RunawayEvidence {
     RunawayEvidence {
         iterations: state.iterations_done(),
         limited: settings.values.iterations_max().is_some() || limits.max_time.is_some(),
-        identical: state.alerts.identical,
-        short: state.alerts.short,
+        identical: state.trouble.alerts.identical,
+        short: state.trouble.alerts.short,
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) fn next(state: &RunState, deciding: &Deciding) -> Option<Alert> {
     let limits = &settings.values.limits;
     let iteration = state.iterations_done();
     let elapsed_ms = state.active_ms(state.now);
-    let memory = &state.alerts;
+    let memory = &state.trouble.alerts;
     let evidence = AlertEvidence {
         iteration,
         judged: matches!(state.phase, Phase::Deciding { point: GatePoint::Iteration(_) }),
@@ -87,5 +87,5 @@ pub(super) fn at_end(state: &RunState, outcome: Outcome, reason: &Reason, decidi
     };
     let alert = alert::at_end(end, &reason.text, &rules(state.settings.read(deciding)), deciding)?;
     let alert = Alert { iteration: state.iterations_done(), ..alert }.text("reason", reason.code.name());
-    (!state.alerts.is_told(alert.cause, alert.since)).then_some(alert)
+    (!state.trouble.alerts.is_told(alert.cause, alert.since)).then_some(alert)
 }

@@ -13,6 +13,7 @@ use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, HoldCa
 use super::gates::{EndedGate, Gates};
 use super::judge_report::{JudgeReport, NotJudged};
 use super::judgement::{DroppedOrder, TextJudgement};
+use super::memory::NoteAuthor;
 use super::outcome::{Acceptance, Ending, Outcome};
 use super::phase::{AfterAttempt, Phase};
 use super::proving::UnjudgedCopy;
@@ -38,7 +39,7 @@ impl RunState {
             Fact::OrderCancelled { id, cause: CancelCause::TimeUp } => self.orders.kill(*id),
             Fact::OrderCancelled { id, cause } => {
                 if *cause == CancelCause::Urgent {
-                    self.surroundings.agent_interrupted();
+                    self.prompt.surroundings.agent_interrupted();
                 }
                 self.orders.cancel(*id, *cause);
             }
@@ -69,31 +70,31 @@ impl RunState {
             }
             Decision::Proof(judgement) => self.proof_judged(judgement),
             Decision::UrgentWaits { .. } => {}
-            Decision::TextWanted { purpose } => self.memory.want_text(*purpose),
+            Decision::TextWanted { purpose } => self.prompt.memory.want_text(*purpose),
             Decision::Text(judgement) => self.text_judged(judgement),
             Decision::Recovery(decision) => self.recovery_decided(decision),
             Decision::Chosen { choice, why, rule, .. } => self.chosen(choice, *why, rule.as_deref()),
             Decision::AgentOut { agent, why } => {
-                self.routing.cannot_work(&AgentArm::new(agent, None), *why);
+                self.agent.routing.cannot_work(&AgentArm::new(agent, None), *why);
                 self.progress.forget_crashes();
             }
             Decision::UsedUp { until_ms, .. } => {
-                self.routing.used_up(*until_ms);
+                self.agent.routing.used_up(*until_ms);
                 self.budget.forget_call();
             }
-            Decision::Alert(alert) => self.alerts.record(alert, self.now),
+            Decision::Alert(alert) => self.trouble.alerts.record(alert, self.now),
             Decision::BreakerClosed => self.close_breaker(),
         }
     }
 
     fn text_judged(&mut self, judgement: &TextJudgement) {
-        match self.memory.take_ended_text().map(|ended| ended.result) {
+        match self.prompt.memory.take_ended_text().map(|ended| ended.result) {
             Some(Ok(report)) => self.budget.text_ended(&report.stream, judgement.cost_micros),
             // Whether the agent was started is not known.
             Some(Err(_)) => self.budget.call_lost(),
             None => {}
         }
-        self.memory.text_judged(judgement, self.iterations_done());
+        self.prompt.memory.text_judged(judgement, self.iterations_done());
     }
 
     fn recovery_decided(&mut self, decision: &RecoveryDecision) {
@@ -131,7 +132,7 @@ impl RunState {
             Event::Opened => self.opened(input.at),
             Event::Reopened { changes, unattended, hidden, answers, injected, pid_namespace, scores, .. } => {
                 if !scores.is_empty() {
-                    self.routing.learn(scores);
+                    self.agent.routing.learn(scores);
                 }
                 injected.iter().for_each(|text| self.prompt.inject(text));
                 if *answers {
@@ -163,7 +164,7 @@ impl RunState {
         match around {
             AroundEvent::Inbox { file, effect } => self.took_from_inbox(file, effect),
             AroundEvent::Environment { changes, set, pause, by } => {
-                self.surroundings.changed(changes);
+                self.prompt.surroundings.changed(changes);
                 self.change(set);
                 match pause {
                     Some(true) => self.requested(&Request::Pause, by),
@@ -171,12 +172,12 @@ impl RunState {
                     None => {}
                 }
             }
-            AroundEvent::Files(files) => self.surroundings.files(files),
+            AroundEvent::Files(files) => self.prompt.surroundings.files(files),
         }
     }
 
     fn took_from_inbox(&mut self, file: &InboxFile, effect: &InboxEffect) {
-        self.surroundings.took(file);
+        self.prompt.surroundings.took(file);
         match effect {
             InboxEffect::Text(text) => self.prompt.inject(text),
             InboxEffect::Urgent(text) => {
@@ -197,7 +198,7 @@ impl RunState {
             Request::Resume => {
                 self.end_wait();
                 self.requests.pause = None;
-                self.alerts.resumed();
+                self.trouble.alerts.resumed();
                 self.trouble.unblock();
                 self.checkpoints.allow_rollback(true);
             }
@@ -214,8 +215,10 @@ impl RunState {
             }
             Request::Rollback(target) => self.request_rollback(target),
             Request::Checkpoint { .. } => {}
-            Request::Note(NoteChange::Add { text }) => self.memory.note(self.iteration, text, false),
-            Request::Note(NoteChange::Strike { id }) => self.memory.strike(*id, false),
+            Request::Note(NoteChange::Add { text }) => {
+                self.prompt.memory.note(self.iteration, text, NoteAuthor::Person)
+            }
+            Request::Note(NoteChange::Strike { id }) => self.prompt.memory.strike(*id, NoteAuthor::Person),
             Request::Reset { session } => {
                 self.close_breaker();
                 if *session {
@@ -239,7 +242,7 @@ impl RunState {
     /// A person asked to continue at once: the run waits neither for the provider nor for an answer.
     fn end_wait(&mut self) {
         match self.main_order().and_then(|(_, open)| open.order.hold_cause()) {
-            Some(HoldCause::Limit) => self.provider.stop_waiting(),
+            Some(HoldCause::Limit) => self.agent.provider.stop_waiting(),
             Some(HoldCause::Question) => self.question_answered(),
             Some(HoldCause::Stuck) => {
                 self.close_breaker();
@@ -263,9 +266,9 @@ impl RunState {
             if change.is_about_agent() {
                 self.recovery.person_chose();
                 // Another agent, or another model, has a provider of its own.
-                self.provider.stop_waiting();
-                self.provider.forget_refused();
-                self.routing.forget();
+                self.agent.provider.stop_waiting();
+                self.agent.provider.forget_refused();
+                self.agent.routing.forget();
             }
             if let Some(described) = &change.described {
                 self.agent.describe(described);
@@ -287,7 +290,7 @@ impl RunState {
         if let Some(described) = &spec.described {
             self.agent.describe(described);
         }
-        self.routing.learn(&spec.scores);
+        self.agent.routing.learn(&spec.scores);
         self.spec = Some(std::sync::Arc::new(spec.clone()));
     }
 
@@ -323,9 +326,9 @@ impl RunState {
         self.gates.forget_tries();
         self.trouble.forget();
         self.agent.forget_failures();
-        self.provider.forget_refused();
-        self.routing.forget();
-        self.alerts.resumed();
+        self.agent.provider.forget_refused();
+        self.agent.routing.forget();
+        self.trouble.alerts.resumed();
         self.checkpoints.forget_end();
         // Somebody may have worked on it since: neither an end nor a verdict from before is believed, all gates run again.
         let verified = self.over.take().filter(|over| over.outcome == Outcome::Verified);
@@ -376,13 +379,13 @@ impl RunState {
         match order {
             Order::RunAgent { iteration, attempt, choice, injected, session, .. } => {
                 let first = *attempt == 1;
-                self.agent.attempt_begins(session.as_deref(), first);
-                self.provider.attempt_begins(&choice.agent);
+                self.agent.attempt_begins(session.as_deref());
+                self.agent.provider.attempt_begins(&choice.agent);
                 self.clock.agent_begins();
                 self.budget.call_begins();
                 self.guard.agent_begins();
                 self.prompt.attempt_begins(first, injected.map(|(_, last)| last));
-                self.surroundings.attempt_begins(first);
+                self.prompt.surroundings.attempt_begins(first);
                 if first {
                     self.checkpoints.iteration_begins();
                 }
@@ -449,7 +452,7 @@ impl RunState {
             DroppedOrder::TextLost => {
                 if let Order::WriteText { purpose, .. } = &open.order {
                     let result = Err("the harness ended while the agent wrote it".to_owned());
-                    self.memory.text_ended(EndedText { purpose: *purpose, result });
+                    self.prompt.memory.text_ended(EndedText { purpose: *purpose, result });
                 }
             }
             DroppedOrder::Forgotten => return,
@@ -521,7 +524,7 @@ impl RunState {
             (Order::Checkpoint { name }, Answer::Checkpoint(report)) => self.checkpoint_taken(*name, report),
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => self.agent_ended_with(&open, report),
             (Order::WriteText { purpose, .. }, Answer::TextEnded(report)) => {
-                self.memory.text_ended(EndedText { purpose: *purpose, result: Ok(report.as_ref().clone()) });
+                self.prompt.memory.text_ended(EndedText { purpose: *purpose, result: Ok(report.as_ref().clone()) });
             }
             (Order::Measure { .. }, Answer::Measurement(measured)) => self.measured(measured),
             (Order::RunGate { gate, .. }, Answer::GateEnded(report)) => {
@@ -532,7 +535,7 @@ impl RunState {
                 self.phase = Phase::GateEnded { point, next };
             }
             (Order::Reserve { wanted }, Answer::Reserved(reserved)) => {
-                self.budget.reserved(reserved, wanted.scarce_per_day.is_some());
+                self.budget.reserved(reserved, wanted.scarce_per_day);
             }
             (Order::Guard { point }, Answer::Guard(report)) => self.guard.checked(*point, report),
             (Order::Certify { point }, Answer::Certify(report)) => self.proving.certify(*point, report),
@@ -576,7 +579,7 @@ impl RunState {
             }
             // No run ends because a text is missing.
             (Order::WriteText { purpose, .. }, Answer::Failed { what }) => {
-                self.memory.text_ended(EndedText { purpose: *purpose, result: Err(what.clone()) });
+                self.prompt.memory.text_ended(EndedText { purpose: *purpose, result: Err(what.clone()) });
             }
             (_, Answer::Failed { what }) => self.trouble.host_failed(what),
             (Order::RunAgent { .. } | Order::WriteText { .. }, Answer::Lost { left }) => {

@@ -30,7 +30,7 @@ impl RunState {
         match judgement.result {
             AttemptResult::CutOff => return self.cut_off(),
             AttemptResult::Limited => {
-                self.provider.limited(judgement.wait.as_ref());
+                self.agent.provider.limited(judgement.wait.as_ref());
                 self.agent.continue_next();
                 self.prompt.give_again();
                 self.prompt.add(&judgement.notes);
@@ -40,7 +40,7 @@ impl RunState {
             AttemptResult::AgentUnable => {
                 let arm = self.agent.choice().map(AgentChoice::arm);
                 if let (Some(arm), Some(failure)) = (arm, judgement.failure) {
-                    self.routing.cannot_work(&arm, failure);
+                    self.agent.routing.cannot_work(&arm, failure);
                 }
                 self.prompt.give_again();
                 self.prompt.add(&judgement.notes);
@@ -52,25 +52,25 @@ impl RunState {
                 return self.after_attempt(AfterAttempt::Retry);
             }
             AttemptResult::StatusMissing => {
-                self.provider.answered();
+                self.agent.provider.answered();
                 self.agent.ask_for_status();
                 self.prompt.clear_notes();
                 self.prompt.add(&judgement.notes);
                 return self.after_attempt(AfterAttempt::Retry);
             }
             AttemptResult::StatusAnswered => {
-                self.surroundings.iteration_ended();
+                self.prompt.surroundings.iteration_ended();
                 self.agent.finish_without_status(self.iteration);
                 if let Some(report) = &ended.report {
                     self.agent.status_answered(&report.stream, judgement);
                 }
             }
             AttemptResult::Iteration => {
-                self.provider.answered();
+                self.agent.provider.answered();
                 if let Some(report) = &ended.report {
-                    self.memory.claimed(self.iteration, &report.stream);
+                    self.prompt.memory.claimed(self.iteration, &report.stream);
                 }
-                self.surroundings.iteration_ended();
+                self.prompt.surroundings.iteration_ended();
                 self.agent.finish(self.iteration, judgement);
                 if judgement.timed_out {
                     self.progress.count_timeout();
@@ -86,14 +86,14 @@ impl RunState {
     pub(super) fn model_reported(&mut self, model: Option<&str>) {
         let unnamed = self.agent.choice().filter(|choice| choice.model.is_none()).map(|choice| choice.agent.clone());
         if let (Some(agent), Some(model)) = (unnamed, model) {
-            self.routing.reports(&agent, model);
+            self.agent.routing.reports(&agent, model);
         }
     }
 
     /// The status block is not asked for: the iteration is what it is.
     pub(super) fn status_skipped(&mut self) {
         self.budget.forget_call();
-        self.surroundings.iteration_ended();
+        self.prompt.surroundings.iteration_ended();
         self.agent.finish_without_status(self.iteration);
         self.prompt.clear_notes();
         self.after_attempt(AfterAttempt::Iteration);
@@ -119,7 +119,7 @@ impl RunState {
             self.clock.gate_ended_by_time();
         }
         let ended = self.gates.unjudged().filter(|_| judgement.one.is_some());
-        self.memory.gate_ended(ended.and_then(|ended| ended.report.tests.as_deref()));
+        self.prompt.memory.gate_ended(ended.and_then(|ended| ended.report.tests.as_deref()));
         let round = JudgedRound { point, iteration: self.iteration, tree: self.checkpoints.tree() };
         let next = next + u32::from(self.gates.judged(judgement, round));
         let all = usize::try_from(next).is_ok_and(|next| next >= self.gates.len());
@@ -134,14 +134,14 @@ impl RunState {
         self.progress.round(judgement, Best { iteration, checkpoint, rank: judgement.rank });
         self.gates.round_ended();
         if judgement.best == BestJudgement::Yes {
-            self.memory.best(self.gates.iter().map(|gate| gate.last().map(|last| last.verdict)).collect());
+            self.prompt.memory.best(self.gates.iter().map(|gate| gate.last().map(|last| last.verdict)).collect());
         }
         match (&judgement.iteration, point) {
             (Some(iteration), _) => {
                 self.remember(iteration);
                 self.gates.count_unverifiable(iteration.unverifiable);
                 self.progress.iteration(iteration);
-                self.alerts.iteration(iteration);
+                self.trouble.alerts.iteration(iteration);
                 self.recovery.iteration(&iteration.stuck);
                 self.prompt.add(&iteration.notes);
                 if let Some(to) = &iteration.revert_to {
@@ -171,7 +171,7 @@ impl RunState {
             model: reported.or_else(|| choice.and_then(|choice| choice.model.clone())),
             changes: self.progress.changes(),
             measured: measured.as_ref().clone(),
-            reverted: judgement.revert_to.is_some(),
+            reverted_to: judgement.revert_to.clone(),
             improved: judgement.evidence.improved,
         };
         if let Some(raw) = line.measured.raw.take() {
@@ -183,15 +183,15 @@ impl RunState {
                 markers: raw.markers,
                 text: raw.text,
             };
-            self.memory.wrote(raw_iteration, raw.window);
+            self.prompt.memory.wrote(raw_iteration, raw.window);
         }
-        self.memory.iteration(line);
+        self.prompt.memory.iteration(line);
     }
 
     pub(super) fn guard_judged(&mut self, judgement: &GuardJudgement) {
         if self.guard.judged(judgement) {
             self.progress.best_is_void();
-            self.memory.best_is_void();
+            self.prompt.memory.best_is_void();
             self.recovery.better_is_void();
         }
         judgement.note.iter().cloned().for_each(|note| self.prompt.note(note));

@@ -16,8 +16,8 @@ const WORST_TOKENS: u64 = 1_000_000;
 pub struct Budget {
     spent: Spent,
     call: Option<Reserved>,
-    /// It is a call of the scarcest model.
-    call_is_scarce: bool,
+    /// How many calls a day the scarcest model has, where it is a call of this model.
+    scarce_per_day: Option<u32>,
     window: Option<Reserved>,
 }
 
@@ -76,12 +76,12 @@ impl Budget {
     /// Whether the call that was asked for is one of the scarcest model.
     #[must_use]
     pub fn call_is_scarce(&self) -> bool {
-        self.call_is_scarce
+        self.scarce_per_day.is_some()
     }
 
-    pub(super) fn reserved(&mut self, reserved: &Reserved, is_scarce: bool) {
+    pub(super) fn reserved(&mut self, reserved: &Reserved, scarce_per_day: Option<u32>) {
         self.call = Some(*reserved);
-        self.call_is_scarce = is_scarce;
+        self.scarce_per_day = scarce_per_day;
     }
 
     /// A call that was granted before is not valid any more.

@@ -43,8 +43,8 @@ struct Rollback {
     /// A wanted rollback may be tried now: it is tried once for each request.
     may_try: bool,
     undo: Option<String>,
-    /// There was a rollback after the run had ended.
-    left_its_end: bool,
+    /// The checkpoint that was restored after the run had ended.
+    left_its_end: Option<String>,
     refused: Option<String>,
 }
 
@@ -145,7 +145,7 @@ impl Checkpoints {
     /// Whether there was a rollback after the run had ended.
     #[must_use]
     pub fn left_its_end(&self) -> bool {
-        self.rollback.left_its_end
+        self.rollback.left_its_end.is_some()
     }
 
     /// Whether the loop rolls back because the iteration broke something.
@@ -246,7 +246,7 @@ impl Checkpoints {
     }
 
     pub(super) fn forget_end(&mut self) {
-        self.rollback.left_its_end = false;
+        self.rollback.left_its_end = None;
     }
 
     pub(super) fn rollback_begins(&mut self) {
@@ -273,7 +273,9 @@ impl Checkpoints {
         self.rollback.own = None;
         self.rollback.begun = Begun::No;
         self.rollback.count += 1;
-        self.rollback.left_its_end |= after_end;
+        if after_end {
+            self.rollback.left_its_end = Some(back.to.clone());
+        }
         self.rollback.undo = Some(back.undo.clone());
         self.rollback.refused = None;
         let newest = back.newest.as_ref().unwrap_or(&back.to);

@@ -126,7 +126,7 @@ impl RunState {
         let injections = self.prompt.injections();
         let injected = (injections.newest > injections.given).then_some((injections.given + 1, injections.newest));
         let choice = choose(self, settings).choice;
-        let notes = [self.prompt.notes(), &self.surroundings.notes()].concat();
+        let notes = [self.prompt.notes(), &self.prompt.surroundings.notes()].concat();
         AttemptRequest { iteration, attempt, choice, notes, injected }
     }
 }
@@ -201,7 +201,7 @@ fn learned(state: &RunState, settings: &Settings, enabled: &[AgentArm]) -> Optio
     let run = state.spec.as_ref().map_or("", |spec| spec.id.as_str());
     // Every attempt of an iteration draws the same.
     let seed = seed_of(run, decide::next_attempt(state).0);
-    let score = draw(state.routing.scores(), &arms, class, seed).filter(|_| enabled.len() > 1)?;
+    let score = draw(state.agent.routing.scores(), &arms, class, seed).filter(|_| enabled.len() > 1)?;
     let AgentArm { agent, model } = score.arm.clone();
     let drawn = Drawn { agent, model, class: class.to_owned(), seed: format!("{seed:016x}"), shadow: false };
     Some((score.arm.clone(), drawn, results(&score, class)))
@@ -329,15 +329,17 @@ pub fn task_signs(goal: &str, settings: &Settings) -> TaskSigns {
 
 /// Whether an agent with this model can be asked now.
 pub(super) fn readiness(state: &RunState, settings: &Settings, arm: &AgentArm) -> Readiness {
-    if state.routing.refused().contains(arm) || state.routing.unable(&arm.agent).is_some() {
+    if state.agent.routing.refused().contains(arm) || state.agent.routing.unable(&arm.agent).is_some() {
         return Readiness::Unable;
     }
-    let Some(wait) = state.provider.wait_of(&arm.agent) else { return Readiness::Ready };
+    let Some(wait) = state.agent.provider.wait_of(&arm.agent) else { return Readiness::Ready };
     let table = &settings.values.agent.on_failure;
     match consult(|deciding| table.action(wait.failure, deciding)) {
         FailureAction::Next => Readiness::Ready,
         FailureAction::Stop => Readiness::Unable,
-        FailureAction::Wait { tries_max, .. } if state.provider.refused_of(&arm.agent) > tries_max => Readiness::Unable,
+        FailureAction::Wait { tries_max, .. } if state.agent.provider.refused_of(&arm.agent) > tries_max => {
+            Readiness::Unable
+        }
         FailureAction::Wait { .. } if wait.until_ms > state.now.wall_ms => Readiness::Waits,
         FailureAction::Wait { .. } => Readiness::Ready,
     }
@@ -345,8 +347,8 @@ pub(super) fn readiness(state: &RunState, settings: &Settings, arm: &AgentArm) -
 
 /// Another enabled agent, because the preferred one waits or cannot work. The preferred one where no other is better.
 fn instead_of(state: &RunState, settings: &Settings, enabled: &[AgentArm], preferred: &AgentArm) -> Reasoned {
-    let until = |arm: &AgentArm| state.provider.wait_of(&arm.agent).map_or(0, |wait| wait.until_ms);
-    let refused = state.routing.refused().contains(preferred);
+    let until = |arm: &AgentArm| state.agent.provider.wait_of(&arm.agent).map_or(0, |wait| wait.until_ms);
+    let refused = state.agent.routing.refused().contains(preferred);
     // Where only the model was refused, the other models of the table come behind the list.
     let of_table = settings.values.router.models.enabled(enabled).map(ModelRow::arm).filter(|_| refused);
     let all: Vec<AgentArm> = enabled.iter().cloned().chain(of_table).collect();
@@ -375,10 +377,10 @@ fn instead_of(state: &RunState, settings: &Settings, enabled: &[AgentArm], prefe
 /// Why an agent is not asked.
 fn why_not(state: &RunState, arm: &AgentArm) -> String {
     let agent = &arm.agent;
-    if let (Some(model), true) = (&arm.model, state.routing.refused().contains(arm)) {
+    if let (Some(model), true) = (&arm.model, state.agent.routing.refused().contains(arm)) {
         return format!("{agent} has no model {model}");
     }
-    match (state.routing.unable(agent), state.provider.wait_of(agent)) {
+    match (state.agent.routing.unable(agent), state.agent.provider.wait_of(agent)) {
         (Some(Failure::Auth), _) => format!("{agent} is not signed in"),
         (Some(Failure::Billing), _) => format!("{agent} has no credit left"),
         (Some(failure), _) => format!("{agent} cannot work: {}", failure.word()),
@@ -389,7 +391,7 @@ fn why_not(state: &RunState, arm: &AgentArm) -> String {
 
 /// The next most capable enabled model where the chosen one is used up for today.
 fn within_daily_limit(state: &RunState, settings: &Settings, enabled: &[AgentArm], reasoned: Reasoned) -> Reasoned {
-    let used_up = state.routing.used_up_until_ms().is_some_and(|until| until > state.now.wall_ms);
+    let used_up = state.agent.routing.used_up_until_ms().is_some_and(|until| until > state.now.wall_ms);
     if !used_up || !is_scarce(state, settings, &reasoned.choice.arm()) {
         return reasoned;
     }
@@ -416,7 +418,7 @@ fn within_daily_limit(state: &RunState, settings: &Settings, enabled: &[AgentArm
 
 /// Whether this would be a call of the scarcest model: by its name, or by what the agent reported before.
 pub(super) fn is_scarce(state: &RunState, settings: &Settings, arm: &AgentArm) -> bool {
-    let model = arm.model.as_deref().or_else(|| state.routing.reported(&arm.agent));
+    let model = arm.model.as_deref().or_else(|| state.agent.routing.reported(&arm.agent));
     model.is_some_and(|model| settings.values.router.models.is_scarcest(&arm.agent, model))
 }
 
@@ -428,7 +430,7 @@ fn returns(state: &RunState, choice: &AgentChoice) -> Option<String> {
 
 /// Whether the scarcest model is used up for today, and no other enabled one is left to use.
 pub(super) fn is_used_up(state: &RunState, settings: &Settings) -> bool {
-    let used_up = state.routing.used_up_until_ms().is_some_and(|until| until > state.now.wall_ms);
+    let used_up = state.agent.routing.used_up_until_ms().is_some_and(|until| until > state.now.wall_ms);
     used_up && is_scarce(state, settings, &choose(state, settings).choice.arm())
 }
 

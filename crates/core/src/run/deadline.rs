@@ -34,14 +34,14 @@ impl RunState {
     #[must_use]
     pub fn waits_until(&self, open: &OpenRunOrder) -> Option<u64> {
         let limit = open.order.hold_cause() == Some(HoldCause::Limit);
-        self.provider.wait().filter(|_| limit).map(|wait| wait.until_ms)
+        self.agent.provider.wait().filter(|_| limit).map(|wait| wait.until_ms)
     }
 
     /// What the provider makes it wait for, while it does.
     #[must_use]
     pub fn waiting(&self) -> Option<&Wait> {
         let (_, open) = self.main_order()?;
-        self.provider.wait().filter(|_| open.order.hold_cause() == Some(HoldCause::Limit))
+        self.agent.provider.wait().filter(|_| open.order.hold_cause() == Some(HoldCause::Limit))
     }
 
     /// The moment by the wall clock at which the next call of the hour is free, while that is waited for.

@@ -307,7 +307,7 @@ fn pause_asked(state: &RunState, _: &Deciding) -> Option<Next> {
 
 /// A person is to look at it first. That is after the gates: a loop that is done needs no one.
 fn alert_pause(state: &RunState, _: &Deciding) -> Option<Next> {
-    let why = state.alerts.pause()?;
+    let why = state.trouble.alerts.pause()?;
     conclude(Outcome::Paused, ReasonCode::AlertPause, format!("paused by a critical alert: {why}"))
 }
 
@@ -323,8 +323,8 @@ fn provider(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let settings = state.settings.read(deciding);
     // The agent that works next: it waits only where no other that is enabled can work.
     let next = choice::choose(state, settings).choice;
-    let wait = state.provider.wait_of(&next.agent)?;
-    let refused = state.provider.refused_of(&next.agent);
+    let wait = state.agent.provider.wait_of(&next.agent)?;
+    let refused = state.agent.provider.refused_of(&next.agent);
     // A person may have said something else since the wait began.
     match settings.values.agent.on_failure.action(wait.failure, deciding) {
         FailureAction::Next => return None,
@@ -614,7 +614,7 @@ fn time_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
 fn fail_over(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let (settings, agent) = (state.settings.read(deciding), state.agent_name());
     let mut without = state.clone();
-    without.routing.cannot_work(&AgentArm::new(agent, None), Failure::Crash);
+    without.agent.routing.cannot_work(&AgentArm::new(agent, None), Failure::Crash);
     let next = choice::choose(&without, settings).choice.arm();
     let can = next.agent != agent && choice::readiness(&without, settings, &next) != Readiness::Unable;
     can.then(|| Next::FailOver(agent.to_owned(), Failure::Crash))

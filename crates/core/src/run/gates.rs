@@ -1,4 +1,6 @@
 //! The gates of a run, each with what is remembered of it.
+use std::sync::Arc;
+
 use super::event::GateIndex;
 use super::fact::{CancelCause, GatePoint};
 use super::judgement::{GateJudgement, TestSetStability};
@@ -7,7 +9,7 @@ use crate::ended::Ended;
 use crate::ids::OrderId;
 use crate::policy::gate::{EarlierTests, ExitContradiction, Tally, Verdict};
 use crate::settings::GateSpec;
-use crate::test_output::SameNames;
+use crate::test_output::{SameNames, TestsSeen};
 
 /// All gates of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,8 +28,8 @@ pub struct Gate {
     last: Option<LastGate>,
     /// It has run to its own end in this run.
     completed: bool,
-    /// Its newest output equals the one before.
-    same_output: bool,
+    /// What it printed the time before, and how it ended then.
+    output_before: Option<OutputBefore>,
     tally: Tally,
     at_round_end: Option<Verdict>,
     cost_ms: Option<u64>,
@@ -42,9 +44,8 @@ pub struct Gate {
     contradiction: Option<ExitContradiction>,
     /// The trees on which it failed, the newest last.
     failed_trees: Vec<String>,
-    /// Two rounds on one tree, before an agent worked, ran another number of tests.
-    selective: bool,
-    /// Whether it runs the same tests on every run of one tree, where that was tried in clean copies.
+    /// Whether it runs the same tests on every run of one tree, where that was tried in clean copies, or where two rounds
+    /// on one tree, before an agent worked, ran another number of tests.
     test_set: Option<SameNames>,
     /// The hash of the file with the names that were seen so far.
     known_tests: Option<String>,
@@ -77,57 +78,57 @@ pub struct TestCount {
     pub skipped: u32,
 }
 
+/// What a gate printed, and how it ended: enough to know whether it says the same again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OutputBefore {
+    sha256: String,
+    ended: Ended,
+}
+
+impl OutputBefore {
+    fn of(report: &GateReport) -> Self {
+        Self { sha256: report.output.sha256.clone(), ended: report.ended.clone() }
+    }
+}
+
 /// What a gate said before iteration 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstRound {
     /// Its verdict.
     pub verdict: Verdict,
-    /// How its last try ended.
-    pub ended: Ended,
-    /// The tests of it.
-    pub tests: Option<FirstTests>,
-    /// Something could not be built or loaded.
-    pub did_not_build: bool,
-    /// The end of its output, without digits and spaces.
-    shape: String,
-}
-
-/// The tests before iteration 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FirstTests {
-    /// How many passed.
-    pub passed: u32,
-    /// How many failed.
-    pub failed: u32,
-    /// Tests were named or counted; else only files that could not be loaded.
-    pub could_count: bool,
-    /// It stopped early: how many there were is chance.
-    pub uncounted: bool,
+    /// What its last try reported.
+    report: Arc<GateReport>,
 }
 
 impl FirstRound {
-    fn of(report: &GateReport, verdict: Verdict) -> Self {
-        let tests = report.tests.as_deref();
-        let tests = tests.map(|tests| FirstTests {
-            passed: tests.passed,
-            failed: tests.failed,
-            could_count: !tests.files_only,
-            uncounted: tests.uncounted,
-        });
-        let did_not_build = report.did_not_build || tests.is_some_and(|tests| !tests.could_count);
-        Self { verdict, ended: report.ended.clone(), tests, did_not_build, shape: shape(&report.excerpt) }
+    /// How its last try ended.
+    #[must_use]
+    pub fn ended(&self) -> &Ended {
+        &self.report.ended
+    }
+
+    /// The tests of it.
+    #[must_use]
+    pub fn tests(&self) -> Option<&TestsSeen> {
+        self.report.tests.as_deref()
+    }
+
+    /// Whether something could not be built or loaded.
+    #[must_use]
+    pub fn did_not_build(&self) -> bool {
+        self.report.did_not_build || self.tests().is_some_and(|tests| tests.files_only)
     }
 
     /// Whether another round on the same tree says the same.
     #[must_use]
     pub fn is_like(&self, verdict: Verdict, report: &GateReport) -> bool {
-        let same_tests = match (self.tests, report.tests.as_deref()) {
+        let same_tests = match (self.tests(), report.tests.as_deref()) {
             (Some(first), Some(now)) if first.uncounted || now.uncounted => true,
             (Some(first), Some(now)) => (first.passed, first.failed) == (now.passed, now.failed),
-            (None, None) => self.verdict == Verdict::Pass || self.shape == shape(&report.excerpt),
+            (None, None) => self.verdict == Verdict::Pass || shape(&self.report.excerpt) == shape(&report.excerpt),
             (Some(_), None) | (None, Some(_)) => false,
         };
-        self.verdict == verdict && self.ended == report.ended && same_tests
+        self.verdict == verdict && *self.ended() == report.ended && same_tests
     }
 }
 
@@ -199,7 +200,8 @@ impl Gate {
     /// Whether its newest output equals the one before.
     #[must_use]
     pub fn same_output(&self) -> bool {
-        self.same_output
+        let (Some(before), Some(last)) = (&self.output_before, &self.last) else { return false };
+        before.sha256 == last.report.output.sha256 && before.ended == last.report.ended
     }
 
     /// What several tries said so far, while they are under way.
@@ -247,7 +249,7 @@ impl Gate {
     /// Whether it runs other tests on every run of one tree.
     #[must_use]
     pub fn is_selective(&self) -> bool {
-        self.selective || self.test_set == Some(SameNames::No)
+        self.test_set == Some(SameNames::No)
     }
 
     /// Whether it runs the same tests on every run of one tree; none where that is not known.
@@ -326,7 +328,7 @@ impl Gate {
             self.most_tests = self.most_tests.max(tests.ran());
         }
         if round.iteration == 0 {
-            self.first_round = Some(FirstRound::of(report, verdict));
+            self.first_round = Some(FirstRound { verdict, report: Arc::new(report.clone()) });
             let failed = tests.map_or(0, |tests| tests.failed);
             self.accepted_failures = if verdict == Verdict::Pass { failed } else { 0 };
         } else if let Some(tests) = tests.filter(|_| verdict == Verdict::Pass) {
@@ -437,11 +439,10 @@ impl Gates {
         gate.tally = gate.tally.with(one);
         let Some(verdict) = judgement.verdict else { return false };
         gate.tally = Tally::default();
-        let before = gate.last.take();
-        gate.same_output = before.as_ref().is_some_and(|before| {
-            before.report.output.sha256 == report.output.sha256 && before.report.ended == report.ended
-        });
-        gate.selective |= judgement.selective;
+        gate.output_before = gate.last.take().map(|last| OutputBefore::of(&last.report));
+        if judgement.selective {
+            gate.test_set = Some(SameNames::No);
+        }
         gate.round_on(round, &report, verdict);
         // Whatever the round is called: no agent has worked yet.
         if round.iteration == 0 {
@@ -470,7 +471,8 @@ impl Gates {
     pub(super) fn record_stability(&mut self, stability: &[TestSetStability]) {
         for learned in stability {
             let gate = usize::try_from(learned.gate).ok().and_then(|at| self.list.get_mut(at));
-            if let Some(gate) = gate {
+            // What two rounds have shown stays so.
+            if let Some(gate) = gate.filter(|gate| !gate.is_selective()) {
                 gate.test_set = Some(learned.same);
             }
         }

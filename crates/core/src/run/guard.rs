@@ -1,5 +1,5 @@
 //! What is known about the protected files: when they are checked, what was found, and whether verdicts of gates count.
-use super::fact::GuardPoint;
+use super::fact::{GatePoint, GuardPoint};
 use super::judgement::{GuardJudgement, Tamper};
 use super::report::GuardReport;
 use crate::policy::protect::{GateUse, GateUses, ProtectJudgement};
@@ -13,20 +13,20 @@ pub struct Guard {
     ran: Option<Ran>,
     times: u32,
     found: Option<Found>,
-    /// The gates changed them while they judged: their verdicts are void.
-    by_gates: bool,
+    /// The state that the gates judged when they changed them: their verdicts of it are void.
+    void_at: Option<GatePoint>,
     targets: Vec<String>,
     /// People had time to change them, which is their right.
     people: bool,
-    /// A changed file is left that people did not change.
+    /// A changed file is left, and it was not people who changed it.
     suspect: bool,
     unjudged: Option<(GuardPoint, GuardReport)>,
     /// What a gate uses, and is not judged yet.
     used: Option<Vec<GateUse>>,
     /// Files that the gates use: protected since the baseline.
     learned: Vec<String>,
-    /// Some of these have no original yet.
-    has_new: bool,
+    /// How many of these, from the first on, have an original.
+    with_original: usize,
     /// What was restored in the newest iterations.
     restored: Vec<RestoredFiles>,
     /// A person is asked about this file.
@@ -82,7 +82,7 @@ impl Guard {
     /// Whether it was the gates that changed them.
     #[must_use]
     pub fn by_gates(&self) -> bool {
-        self.by_gates
+        self.void_at.is_some()
     }
 
     /// Where tests are run otherwise than at the start.
@@ -139,7 +139,7 @@ impl Guard {
 
     /// Whether files are protected that have no original yet.
     pub(super) fn has_new(&self) -> bool {
-        self.has_new
+        self.with_original < self.learned.len()
     }
 
     pub(super) fn gate_used(&mut self, uses: Option<&GateUses>) {
@@ -151,7 +151,6 @@ impl Guard {
         for path in &judgement.files {
             if !self.learned.contains(path) {
                 self.learned.push(path.clone());
-                self.has_new = true;
             }
         }
         let is_new = |path: &&String| !self.maybe_work.contains(path);
@@ -218,14 +217,16 @@ impl Guard {
     pub(super) fn gate_begins(&mut self, first: bool) {
         self.ran = Some(Ran::Gates);
         // What the gates did in the round before says nothing about this one.
-        self.by_gates &= !first;
+        if first {
+            self.void_at = None;
+        }
     }
 
     /// Somebody else had the workspace since: what was found before says nothing about it.
     pub(super) fn forget(&mut self) {
         self.found = None;
         self.asks = None;
-        self.by_gates = false;
+        self.void_at = None;
     }
 
     pub(super) fn checked(&mut self, point: GuardPoint, report: &GuardReport) {
@@ -241,7 +242,7 @@ impl Guard {
             }
             GuardPoint::Gates(_) => {
                 self.targets = report.targets.clone();
-                self.has_new = false;
+                self.with_original = self.learned.len();
             }
             GuardPoint::People => self.people = false,
         }
@@ -264,9 +265,11 @@ impl Guard {
             self.remember(iteration, &report.paths);
         }
         self.found = Some(Found { report, tamper });
-        let by_gates = tamper == Tamper::Found && matches!(point, GuardPoint::Gates(_));
-        self.by_gates |= by_gates;
-        by_gates
+        let GuardPoint::Gates(void) = point else { return false };
+        if tamper == Tamper::Found {
+            self.void_at = Some(void);
+        }
+        tamper == Tamper::Found
     }
 
     fn remember(&mut self, iteration: u32, paths: &[String]) {

@@ -229,7 +229,7 @@ fn came_to_nothing(
 fn agent_unable(state: &RunState, failure: Failure, deciding: &Deciding) -> Option<AttemptJudgement> {
     let arm = state.agent.choice()?.arm();
     let mut without = state.clone();
-    without.routing.cannot_work(&arm, failure);
+    without.agent.routing.cannot_work(&arm, failure);
     let settings = state.settings.read(deciding);
     let next = choice::choose(&without, settings).choice.arm();
     (next != arm && choice::readiness(&without, settings, &next) != Readiness::Unable).then(|| {
@@ -243,7 +243,7 @@ fn others_while(state: &RunState, wait: &Wait, deciding: &Deciding) -> (bool, bo
     let settings = state.settings.read(deciding);
     let agent = state.agent_name();
     let mut waits = state.clone();
-    waits.provider.limited(Some(wait));
+    waits.agent.provider.limited(Some(wait));
     let next = choice::choose(&waits, settings).choice.arm();
     let readiness = choice::readiness(&waits, settings, &next);
     let other = next.agent != agent;
@@ -257,7 +257,8 @@ fn limited(state: &RunState, report: &AgentReport, wait: Wait, deciding: &Decidi
     let cost_micros = decide::cost_of_call(state, &report.stream, deciding);
     let tries_max = settings.values.agent.on_failure.tries_max(wait.failure, deciding).unwrap_or(0);
     let (ready, later) = others_while(state, &wait, deciding);
-    let is_over = state.provider.refused() + 1 > tries_max || state.time_left(deciding).is_some_and(|left| ms > left);
+    let is_over =
+        state.agent.provider.refused() + 1 > tries_max || state.time_left(deciding).is_some_and(|left| ms > left);
     let is_last = (is_over && !later)
         || budget::next_call_is_denied(state, settings, cost_micros)
         || decide::capped(&with_call(state, report, cost_micros), deciding);
@@ -269,7 +270,7 @@ fn limited(state: &RunState, report: &AgentReport, wait: Wait, deciding: &Decidi
 
 /// The attempts in a row that the provider refused, with the one that has just ended.
 fn failed_tries(state: &RunState) -> FailedTries {
-    FailedTries { now: state.now, count: state.provider.refused() + 1, salt: salt(state) }
+    FailedTries { now: state.now, count: state.agent.provider.refused() + 1, salt: salt(state) }
 }
 
 /// Tells runs and attempts apart, the same on every replay.
@@ -322,8 +323,8 @@ pub(super) fn session_to_continue(state: &RunState, choice: &AgentChoice, decidi
 
 /// The checkpoint that is restored after an interrupted attempt, where the setting says so.
 pub(super) fn interruption(state: &RunState, deciding: &Deciding) -> Option<String> {
-    let cut_off =
-        state.provider.newest_wait().is_none() && state.checkpoints.target(state.requests.rollback.as_ref()).is_none();
+    let cut_off = state.agent.provider.newest_wait().is_none()
+        && state.checkpoints.target(state.requests.rollback.as_ref()).is_none();
     // A run that ends now rolls nothing back: that is judged again when it is opened.
     let ends = state.requests.abort.is_some() || state.requests.cancel.is_some();
     let wanted = state.settings.read(deciding).values.checkpoint.on_interrupt == OnInterrupt::Rollback && !ends;

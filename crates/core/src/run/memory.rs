@@ -97,8 +97,8 @@ pub struct AttemptLine {
     pub changes: Option<Changes>,
     /// What was decided to be remembered of it.
     pub measured: IterationMemory,
-    /// It was reverted.
-    pub reverted: bool,
+    /// The checkpoint that was restored because of it.
+    pub reverted_to: Option<String>,
     /// The gates said more than ever before.
     pub improved: bool,
 }
@@ -109,8 +109,8 @@ pub struct SinceBest {
     passing: BTreeSet<String>,
     failing: BTreeSet<String>,
     verdicts: Vec<Option<Verdict>>,
-    /// Not all names are known: a test that passes again may be one that fails only since.
-    cut: bool,
+    /// How many names are not known. Where some are not, a test that passes again may be one that fails only since.
+    left_out: u32,
 }
 
 impl SinceBest {
@@ -133,7 +133,10 @@ impl SinceBest {
     fn record(&mut self, tests: &TestsSeen) {
         let changed = [(&tests.newly_passing, true), (&tests.newly_failing, false)];
         for (names, passes) in changed {
-            self.cut |= !passes && names.first.len() < usize::try_from(names.count).unwrap_or(usize::MAX);
+            if !passes {
+                let known = u32::try_from(names.first.len()).unwrap_or(u32::MAX);
+                self.left_out = self.left_out.saturating_add(names.count.saturating_sub(known));
+            }
             for name in &names.first {
                 let (now, before) = if passes {
                     (&mut self.passing, &mut self.failing)
@@ -141,13 +144,13 @@ impl SinceBest {
                     (&mut self.failing, &mut self.passing)
                 };
                 // What is back to what it was in the best state is no difference.
-                if before.remove(name) || (passes && self.cut) {
+                if before.remove(name) || (passes && self.left_out > 0) {
                     continue;
                 }
                 if now.len() < SINCE_BEST_MAX {
                     now.insert(name.clone());
                 } else {
-                    self.cut = true;
+                    self.left_out = self.left_out.saturating_add(1);
                 }
             }
         }
@@ -163,8 +166,17 @@ pub struct Note {
     pub iteration: u32,
     /// The words.
     pub text: String,
-    /// An agent said it; it was not checked.
-    pub claimed: bool,
+    /// Who said it.
+    pub author: NoteAuthor,
+}
+
+/// Who wrote a note, or strikes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoteAuthor {
+    /// A person.
+    Person,
+    /// An agent: what it says was not checked.
+    Agent,
 }
 
 impl Memory {
@@ -328,33 +340,34 @@ impl Memory {
 
     /// What an agent said that it wants to be noted or struck.
     pub(super) fn claimed(&mut self, iteration: u32, stream: &StreamReport) {
-        stream.struck.iter().for_each(|id| self.strike(*id, true));
-        stream.notes.iter().for_each(|text| self.note(iteration, text, true));
+        stream.struck.iter().for_each(|id| self.strike(*id, NoteAuthor::Agent));
+        stream.notes.iter().for_each(|text| self.note(iteration, text, NoteAuthor::Agent));
     }
 
     /// Adds a note. Where there are too many, the oldest one of an agent goes; notes of a person stay.
-    pub(super) fn note(&mut self, iteration: u32, words: &str, claimed: bool) {
+    pub(super) fn note(&mut self, iteration: u32, words: &str, author: NoteAuthor) {
         let text = text::one_line(words, NOTE_LETTERS_MAX);
         if text.is_empty() || self.notes.iter().any(|note| note.text == text) {
             return;
         }
         if self.notes.len() == NOTES_MAX {
-            match self.notes.iter().position(|note| note.claimed) {
+            match self.notes.iter().position(|note| note.author == NoteAuthor::Agent) {
                 Some(oldest) => {
                     self.notes.remove(oldest);
                 }
-                None if claimed => return,
+                None if author == NoteAuthor::Agent => return,
                 None => {
                     self.notes.remove(0);
                 }
             }
         }
         self.last_note += 1;
-        self.notes.push(Note { id: self.last_note, iteration, text, claimed });
+        self.notes.push(Note { id: self.last_note, iteration, text, author });
     }
 
     /// Strikes a note. An agent strikes only notes of agents.
-    pub(super) fn strike(&mut self, id: u32, claimed: bool) {
-        self.notes.retain(|note| note.id != id || (claimed && !note.claimed));
+    pub(super) fn strike(&mut self, id: u32, by: NoteAuthor) {
+        let may = |note: &Note| by == NoteAuthor::Person || note.author == NoteAuthor::Agent;
+        self.notes.retain(|note| note.id != id || !may(note));
     }
 }

@@ -95,8 +95,8 @@ pub use judgement::{
 };
 pub use kept_tests::lost_on_copy;
 pub use memory::{
-    ATTEMPTS_MAX, AttemptLine, DEAD_ENDS_MAX, Memory, Mutation, NOTE_LETTERS_MAX, NOTES_MAX, Note, RawIteration,
-    SinceBest, Summary,
+    ATTEMPTS_MAX, AttemptLine, DEAD_ENDS_MAX, Memory, Mutation, NOTE_LETTERS_MAX, NOTES_MAX, Note, NoteAuthor,
+    RawIteration, SinceBest, Summary,
 };
 pub use outcome::{
     Acceptance, Ending, LooprState, Outcome, Proof, ProofGate, ProofHidden, ProofJudge, Reason, ReasonCode, Standing,

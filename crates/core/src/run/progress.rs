@@ -1,4 +1,6 @@
 //! Whether a run makes progress: its best state, the counts of the breaker, what the newest iteration changed.
+use std::sync::Arc;
+
 use super::judgement::{BestJudgement, IterationJudgement, RoundJudgement};
 use super::report::Measurement;
 use crate::changes::Changes;
@@ -13,16 +15,16 @@ pub struct Progress {
     peak: Option<Rank>,
     best: Option<Best>,
     best_before: Option<Best>,
-    /// Others changed files since the best state: it does not have their work.
-    others_since_best: bool,
+    /// How often others changed files since the best state: it does not have their work.
+    others_since_best: u32,
     streaks: Streaks,
     crash_streak: u32,
     timeouts: u32,
     regressed: Vec<String>,
     /// Somebody closed the breaker since it tripped.
     breaker_closed: bool,
-    changes: Option<Changes>,
-    delta: IterationDelta,
+    /// What the newest iteration changed; none before it is measured, and after a rollback.
+    measured: Option<Arc<Measurement>>,
     /// The scores of the last iterations, the newest last, a bounded number.
     scores: Vec<ScoredIteration>,
 }
@@ -68,6 +70,17 @@ pub struct IterationDelta {
 }
 
 impl IterationDelta {
+    fn of(measured: &Measurement) -> Self {
+        Self {
+            files: measured.changes.map(|changes| changes.files.saturating_sub(measured.protected)),
+            tests: measured.tests,
+            ignored: measured.ignored,
+            noticed: measured.noticed,
+            output_difference: measured.output_difference,
+            checklist: measured.checklist,
+        }
+    }
+
     /// Whether nothing changed, as far as it was measured.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
@@ -127,7 +140,7 @@ impl Progress {
     /// What the newest iteration changed.
     #[must_use]
     pub fn changes(&self) -> Option<Changes> {
-        self.changes
+        self.measured.as_ref()?.changes
     }
 
     /// The score of the newest iteration that has one.
@@ -153,19 +166,12 @@ impl Progress {
     /// The same, as far as it counts.
     #[must_use]
     pub fn delta(&self) -> IterationDelta {
-        self.delta
+        self.measured.as_deref().map(IterationDelta::of).unwrap_or_default()
     }
 
     pub(super) fn measured(&mut self, measured: &Measurement) {
-        self.changes = measured.changes;
-        self.delta = IterationDelta {
-            files: measured.changes.map(|changes| changes.files.saturating_sub(measured.protected)),
-            tests: measured.tests,
-            ignored: measured.ignored,
-            noticed: measured.noticed,
-            output_difference: measured.output_difference,
-            checklist: measured.checklist,
-        };
+        // The names of the files are in the part for prompts.
+        self.measured = Some(Arc::new(Measurement { names: Vec::new(), ..measured.clone() }));
     }
 
     pub(super) fn count_timeout(&mut self) {
@@ -182,19 +188,19 @@ impl Progress {
             BestJudgement::No => self.best_before = self.best.clone(),
             BestJudgement::Yes => {
                 self.best_before = self.best.replace(best);
-                self.others_since_best = false;
+                self.others_since_best = 0;
             }
         }
     }
 
     /// Others changed files of the workspace.
     pub(super) fn others_changed(&mut self) {
-        self.others_since_best = true;
+        self.others_since_best = self.others_since_best.saturating_add(1);
     }
 
     /// Whether others changed files since the best state.
     pub(super) fn others_since_best(&self) -> bool {
-        self.others_since_best
+        self.others_since_best > 0
     }
 
     pub(super) fn iteration(&mut self, judgement: &IterationJudgement) {
@@ -228,8 +234,7 @@ impl Progress {
     /// The workspace was rolled back: counts of the states since then do not apply any more.
     pub(super) fn rolled_back(&mut self) {
         self.crash_streak = 0;
-        self.changes = None;
-        self.delta = IterationDelta::default();
+        self.measured = None;
     }
 
     pub(super) fn forget_claims(&mut self) {

@@ -1,6 +1,8 @@
 //! What the next prompts have to say beside the goal: notes, texts of a person, changed files.
 use super::event::Injected;
 use super::fact::PromptNote;
+use super::memory::Memory;
+use super::surroundings::Surroundings;
 
 /// How many notes wait for a prompt.
 const NOTES_MAX: usize = 8;
@@ -13,9 +15,13 @@ const CHANGED_NAMES_MAX: usize = 50;
 /// How many of those of the newest iteration.
 const NEWEST_NAMES_MAX: usize = 8;
 
-/// What waits for the next prompts.
+/// What the next prompts say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptMemory {
+    /// What they say about earlier iterations.
+    pub memory: Memory,
+    /// What they say about files of the inbox, variables of the harness, and files that others changed.
+    pub surroundings: Surroundings,
     notes: Vec<PromptNote>,
     injections: Injections,
     changed_names: Vec<String>,

@@ -302,7 +302,7 @@ struct UnableAgent {
 
 /// Why agents could not work in this ladder, each once: these are the first cause, and the first thing that helps.
 fn unable_agents(state: &RunState) -> Vec<UnableAgent> {
-    let now = state.routing.unable_agents();
+    let now = state.agent.routing.unable_agents();
     let mut all: Vec<UnableAgent> = now
         .filter_map(|(agent, failure)| {
             let why = unable_words(agent, failure)?;
@@ -346,7 +346,7 @@ fn refused(state: &RunState, rung: &ActiveRung, settings: &Settings) -> Option<U
     if let Some(agent) = &rung.began.choice.agent {
         let arm = AgentArm { agent: agent.clone(), model: rung.began.choice.model.clone() };
         if choice::readiness(state, settings, &arm) == Readiness::Unable {
-            let failure = state.routing.unable(agent);
+            let failure = state.agent.routing.unable(agent);
             let why = failure.and_then(|failure| unable_words(agent, failure));
             return Some(UnableAgent { why: why.unwrap_or_else(|| format!("{arm} cannot work")), failure });
         }

@@ -252,7 +252,8 @@ pub struct Recovery {
     stuck: Option<StuckCause>,
     climb: Option<Climb>,
     kept: RungChoice,
-    used_up: bool,
+    /// After which iteration the loop was stuck with no rung left to try.
+    used_up_after: Option<u32>,
     branch_iterations: u32,
     branch_rungs: u32,
 }
@@ -283,22 +284,42 @@ pub struct ActiveRung {
     pub began: RungBegan,
     /// How many of its iterations were judged.
     pub iterations: u32,
-    /// One of them was better than everything before.
-    better: bool,
-    /// A person came.
-    resumed: bool,
-    /// What came of its branches.
-    branches: Option<BranchesReport>,
-    /// What their reports said so far, of branches that were cut off and continue.
+    /// What came of its iterations, or of the wait for a person.
+    result: RungResult,
+    /// How far its branches are.
+    branches: BranchesPhase,
+    /// What the branches reported last.
     counted: BranchesReport,
     /// How often they were cut off.
     cut_off: u32,
-    /// They were cut off, and it is not decided yet whether they continue.
-    cut_off_unjudged: bool,
     /// Others changed files of the workspace while its branches worked.
     disturbed: bool,
     /// The branch whose state is restored.
     taken: Option<TakenBranch>,
+}
+
+/// What came of a rung so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum RungResult {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// One of its iterations was better than everything before.
+    Better,
+    /// It waited for a person, and the person came.
+    PersonCame,
+}
+
+/// How far the branches of a rung are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum BranchesPhase {
+    /// They work, or will; or the rung has none.
+    #[default]
+    AtWork,
+    /// They were cut off, and it is not decided yet whether they continue.
+    CutOff,
+    /// They have ended.
+    Ended,
 }
 
 /// A rung that has ended.
@@ -340,7 +361,7 @@ impl Recovery {
     /// Whether no rung is left to try.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
-        self.used_up
+        self.used_up_after.is_some()
     }
 
     /// What the next attempt uses instead of what the settings say.
@@ -373,10 +394,14 @@ impl Recovery {
     pub(super) fn iteration(&mut self, judgement: &StuckJudgement) {
         self.counts.record(judgement);
         self.stuck = judgement.cause;
-        self.used_up &= !judgement.is_better();
+        if judgement.is_better() {
+            self.used_up_after = None;
+        }
         if let Some(rung) = self.climb.as_mut().and_then(|climb| climb.rung.as_mut()) {
             rung.iterations += 1;
-            rung.better |= judgement.is_better();
+            if judgement.is_better() {
+                rung.result = RungResult::Better;
+            }
         }
     }
 
@@ -418,7 +443,7 @@ impl Recovery {
     /// The branches that are to be tried now.
     #[must_use]
     pub fn open_branches(&self) -> Option<&[BranchPlan]> {
-        let rung = self.rung().filter(|rung| rung.branches.is_none())?;
+        let rung = self.rung().filter(|rung| rung.branches != BranchesPhase::Ended)?;
         Some(rung.began.branches.as_slice()).filter(|branches| !branches.is_empty())
     }
 
@@ -432,7 +457,9 @@ impl Recovery {
         let spent = report.spent.since(&rung.counted.spent);
         rung.counted = report.clone();
         rung.cut_off += u32::from(report.unfinished);
-        rung.cut_off_unjudged = report.unfinished;
+        if rung.branches != BranchesPhase::Ended {
+            rung.branches = if report.unfinished { BranchesPhase::CutOff } else { BranchesPhase::AtWork };
+        }
         self.branch_iterations = self.branch_iterations.saturating_add(iterations);
         if !report.unfinished {
             self.branches_ended();
@@ -443,23 +470,23 @@ impl Recovery {
     /// The branches have ended with what they reported last.
     fn branches_ended(&mut self) {
         let rung = self.climb.as_mut().and_then(|climb| climb.rung.as_mut());
-        if let Some(rung) = rung.filter(|rung| rung.branches.is_none()) {
-            rung.branches = Some(rung.counted.clone());
-            rung.cut_off_unjudged = false;
+        if let Some(rung) = rung.filter(|rung| rung.branches != BranchesPhase::Ended) {
+            rung.branches = BranchesPhase::Ended;
             self.branch_rungs += 1;
         }
     }
 
     /// Branches are ordered: what was cut off before continues.
     pub(super) fn branches_begin(&mut self) {
-        if let Some(rung) = self.climb.as_mut().and_then(|climb| climb.rung.as_mut()) {
-            rung.cut_off_unjudged = false;
+        let rung = self.climb.as_mut().and_then(|climb| climb.rung.as_mut());
+        if let Some(rung) = rung.filter(|rung| rung.branches == BranchesPhase::CutOff) {
+            rung.branches = BranchesPhase::AtWork;
         }
     }
 
     /// A journal from before [`RecoveryDecision::CutOff`] has only what followed from it.
     fn cut_off_ended(&mut self) {
-        if self.rung().is_some_and(|rung| rung.cut_off_unjudged) {
+        if self.rung().is_some_and(|rung| rung.branches == BranchesPhase::CutOff) {
             self.branches_ended();
         }
     }
@@ -467,7 +494,7 @@ impl Recovery {
     /// Others changed files of the workspace.
     pub(super) fn others_changed(&mut self) {
         let rung = self.climb.as_mut().and_then(|climb| climb.rung.as_mut());
-        if let Some(rung) = rung.filter(|rung| rung.branches.is_some()) {
+        if let Some(rung) = rung.filter(|rung| rung.branches == BranchesPhase::Ended) {
             rung.disturbed = true;
         }
     }
@@ -475,13 +502,14 @@ impl Recovery {
     /// Whether branches have ended, and it is not decided yet what comes of them.
     #[must_use]
     pub fn has_branches_to_judge(&self) -> bool {
-        self.rung().is_some_and(|rung| rung.branches.is_some() && rung.taken.is_none())
+        self.rung().is_some_and(|rung| rung.branches == BranchesPhase::Ended && rung.taken.is_none())
     }
 
     /// The verdicts of the gates do not count.
     pub(super) fn better_is_void(&mut self) {
-        if let Some(rung) = self.climb.as_mut().and_then(|climb| climb.rung.as_mut()) {
-            rung.better = false;
+        let rung = self.climb.as_mut().and_then(|climb| climb.rung.as_mut());
+        if let Some(rung) = rung.filter(|rung| rung.result == RungResult::Better) {
+            rung.result = RungResult::Nothing;
         }
     }
 
@@ -491,12 +519,10 @@ impl Recovery {
                 let rung = ActiveRung {
                     began: (**began).clone(),
                     iterations: 0,
-                    better: false,
-                    resumed: false,
-                    branches: None,
+                    result: RungResult::Nothing,
+                    branches: BranchesPhase::AtWork,
                     counted: BranchesReport::default(),
                     cut_off: 0,
-                    cut_off_unjudged: false,
                     disturbed: false,
                     taken: None,
                 };
@@ -514,9 +540,9 @@ impl Recovery {
                 self.cut_off_ended();
                 self.ended(ended, iteration);
             }
-            RecoveryDecision::UsedUp { .. } => {
+            RecoveryDecision::UsedUp { trigger } => {
                 self.climb = None;
-                self.used_up = true;
+                self.used_up_after = Some(*trigger);
             }
         }
     }
@@ -563,13 +589,14 @@ impl Recovery {
     pub(super) fn forget_counts(&mut self) {
         self.counts = StuckCounts::default();
         self.stuck = None;
-        self.used_up = false;
+        self.used_up_after = None;
     }
 
     /// A person lets the loop continue that waits for one.
     pub(super) fn person_came(&mut self) {
-        if let Some(rung) = self.climb.as_mut().and_then(|climb| climb.rung.as_mut()) {
-            rung.resumed |= rung.began.rung == RungKind::Human;
+        let rung = self.climb.as_mut().and_then(|climb| climb.rung.as_mut());
+        if let Some(rung) = rung.filter(|rung| rung.is_human()) {
+            rung.result = RungResult::PersonCame;
         }
     }
 
@@ -609,7 +636,7 @@ impl ActiveRung {
     /// Whether one of its iterations was better than everything before.
     #[must_use]
     pub fn is_better(&self) -> bool {
-        self.better
+        self.result == RungResult::Better
     }
 
     /// The branch whose state is restored, where one is.
@@ -627,19 +654,19 @@ impl ActiveRung {
     /// What came of its branches, where it has some and they have ended.
     #[must_use]
     pub fn branches(&self) -> Option<&BranchesReport> {
-        self.branches.as_ref()
+        (self.branches == BranchesPhase::Ended).then_some(&self.counted)
     }
 
     /// How often its branches were cut off, where it is to be decided whether they continue.
     #[must_use]
     pub fn cut_off(&self) -> Option<u32> {
-        self.cut_off_unjudged.then_some(self.cut_off)
+        (self.branches == BranchesPhase::CutOff).then_some(self.cut_off)
     }
 
     /// Whether a person came.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
-        self.resumed
+        self.result == RungResult::PersonCame
     }
 
     /// Whether it is a person that the loop waits for.

@@ -11,18 +11,14 @@ use super::fact::{CancelCause, HoldCause, Order};
 use super::gates::Gates;
 use super::guard::Guard;
 use super::judgement::ProofJudgement;
-use super::memory::Memory;
 use super::outcome::{Acceptance, Ending, Outcome, Standing, standing};
 use super::phase::Phase;
 use super::progress::Progress;
 use super::prompt_memory::PromptMemory;
-use super::provider::Provider;
 use super::proving::Proving;
 use super::recovery::Recovery;
 use super::report::CertifyReport;
-use super::routing::Routing;
 use super::spec::RunSpec;
-use super::surroundings::Surroundings;
 use crate::ids::{OrderId, ProcessId};
 use crate::machine::{Deciding, OpenOrder, Orders};
 use crate::policy::proof::ProofResult;
@@ -54,12 +50,8 @@ pub struct RunState {
     pub requests: Requests,
     /// The gates, and what they said.
     pub gates: Gates,
-    /// What is known about the agent.
+    /// What is known about its agents and their providers.
     pub agent: AgentMemory,
-    /// What is known about the provider.
-    pub provider: Provider,
-    /// What is known about the agents that it may use.
-    pub routing: Routing,
     /// What was spent.
     pub budget: Budget,
     /// How good its states are, and whether it gets anywhere.
@@ -72,15 +64,9 @@ pub struct RunState {
     pub guard: Guard,
     /// What is known about its checkpoints.
     pub checkpoints: Checkpoints,
-    /// What waits for the next prompts.
+    /// What the next prompts say.
     pub prompt: PromptMemory,
-    /// What later prompts say about earlier iterations.
-    pub memory: Memory,
-    /// What is known about its surroundings.
-    pub surroundings: Surroundings,
-    /// What was reported at once.
-    pub alerts: AlertMemory,
-    /// What went wrong on this machine.
+    /// What went wrong on this machine, and which alerts were reported.
     pub trouble: Trouble,
 }
 
@@ -141,9 +127,11 @@ pub struct Requests {
     pub accept: Option<Acceptance>,
 }
 
-/// What went wrong on this machine.
+/// What went wrong on this machine, and which alerts were reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trouble {
+    /// What was reported at once.
+    pub alerts: AlertMemory,
     host_failure: Option<String>,
     lost_agent: Option<String>,
     unclean: Option<Vec<ProcessId>>,

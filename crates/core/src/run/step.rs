@@ -206,7 +206,7 @@ impl Turn<'_> {
 
     /// Ends the agent, unless urgent texts have done so often enough in this iteration.
     fn interrupt_agent(&mut self, id: OrderId, text: u32) {
-        if self.after.surroundings.may_interrupt() {
+        if self.after.prompt.surroundings.may_interrupt() {
             return self.cancel_agent(id, CancelCause::Urgent);
         }
         if self.after.orders.get(id).is_some_and(|open| !open.is_cancelled()) {

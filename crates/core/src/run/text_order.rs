@@ -71,7 +71,7 @@ pub(super) enum DueText {
 /// The text that is due before the next iteration.
 pub(super) fn due(state: &RunState, deciding: &Deciding) -> Option<DueText> {
     let settings = state.settings.read(deciding);
-    let wanted = state.memory.wanted_text();
+    let wanted = state.prompt.memory.wanted_text();
     let purpose = wanted.or_else(|| mutation_due(state, settings)).or_else(|| summary_due(state, settings))?;
     let serve = |why: &str| {
         let why = Some(why.to_owned());
@@ -104,7 +104,7 @@ fn summary_due(state: &RunState, settings: &Settings) -> Option<TextPurpose> {
     let done = state.iterations_done();
     let wanted = context.prompt_form == PromptForm::History && context.text_writer == TextWriter::Agent;
     let is_due = done > 0 && context.summarize_every.is_some_and(|every| done.is_multiple_of(every.max(1)));
-    let is_new = state.memory.summarized_at() != done && !state.memory.folded().is_empty();
+    let is_new = state.prompt.memory.summarized_at() != done && !state.prompt.memory.folded().is_empty();
     (wanted && is_due && is_new).then_some(TextPurpose::Summary)
 }
 
@@ -112,7 +112,7 @@ fn summary_due(state: &RunState, settings: &Settings) -> Option<TextPurpose> {
 /// nothing is due.
 fn mutation_due(state: &RunState, settings: &Settings) -> Option<TextPurpose> {
     let PromptVariant::Mutated(kind) = choice::choose(state, settings).choice.prompt else { return None };
-    let is_new = state.memory.mutation().is_none_or(|known| known.kind != kind);
+    let is_new = state.prompt.memory.mutation().is_none_or(|known| known.kind != kind);
     let wanted = settings.values.context.text_writer == TextWriter::Agent;
     (wanted && is_new).then_some(TextPurpose::Mutation(kind))
 }
@@ -136,7 +136,7 @@ fn leaves_enough(state: &RunState, settings: &Settings) -> bool {
 
 /// What came of a text that an agent was asked for.
 pub(super) fn judge(state: &RunState, deciding: &Deciding) -> Option<TextJudgement> {
-    let EndedText { purpose, result } = state.memory.unjudged_text()?;
+    let EndedText { purpose, result } = state.prompt.memory.unjudged_text()?;
     let purpose = *purpose;
     Some(match result {
         Err(why) => TextJudgement { purpose, text: None, why: Some(why.clone()), cost_micros: None },

@@ -45,6 +45,6 @@ impl AlertRow {
     /// The newest alerts of a run, the oldest first.
     #[must_use]
     pub fn recent(state: &RunState) -> Vec<Self> {
-        state.alerts.recent().map(|told| Self::of(told.at, &told.alert)).collect()
+        state.trouble.alerts.recent().map(|told| Self::of(told.at, &told.alert)).collect()
     }
 }

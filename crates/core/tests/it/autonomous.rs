@@ -247,11 +247,11 @@ fn a_summary_is_asked_for_after_ten_iterations_with_at_most_500_words() {
         iteration(&mut story, 90, 9_000);
     }
     assert!(!story.told.contains("text "), "{}", story.told);
-    let memory = &story.state.memory;
+    let memory = &story.state.prompt.memory;
     assert_eq!((memory.window().len(), memory.folded().len()), (5, 4));
     iteration(&mut story, 90, 9_000);
     assert_eq!(story.told.matches("text summary by gemini").count(), 1, "{}", story.told);
-    let asked = request(TextPurpose::Summary, "fix it", &story.state.memory, None);
+    let asked = request(TextPurpose::Summary, "fix it", &story.state.prompt.memory, None);
     for words in ["key decisions and findings", "what approaches worked and failed", "next steps", "max 500 words"] {
         assert!(asked.contains(words), "{words}: {asked}");
     }
@@ -270,7 +270,7 @@ fn an_older_output_has_500_letters_and_a_recent_one_1000() {
         story.reply(Answer::AgentEnded(report));
         go_on(&mut story, "1 lines=90 output=9000");
     }
-    let memory = Some(&story.state.memory);
+    let memory = Some(&story.state.prompt.memory);
     let material = Material { form: PromptForm::History, goal: "fix it", memory, iteration: 7, ..Material::default() };
     let text = compose(&Material { summary_tokens_max: 2_000, ..material }).text();
     let lengths: Vec<usize> = text.split(|sign| sign != 'y').map(str::len).filter(|length| *length > 9).collect();
@@ -300,9 +300,9 @@ fn a_run_that_is_opened_again_without_progress_and_not_stuck_gets_a_fresh_assess
     };
     let (told, story) = opened(1);
     assert!(story.told.contains("text assessment by gemini"), "{told}");
-    let summary = story.state.memory.summary().map(|summary| summary.text.head.as_str());
+    let summary = story.state.prompt.memory.summary().map(|summary| summary.text.head.as_str());
     assert_eq!(summary, Some("what happened so far"), "it is the summary from now on");
-    let asked = request(TextPurpose::Assessment, "fix it", &story.state.memory, None);
+    let asked = request(TextPurpose::Assessment, "fix it", &story.state.prompt.memory, None);
     assert!(asked.contains("what is done, what remains, and the immediate next step"), "{asked}");
     // Progress: it goes on. Stuck: at the rung that was reached.
     assert!(!opened(0).1.told.contains("text assessment"));

@@ -74,8 +74,8 @@ fn what_was_drawn_is_recorded_with_its_seed_and_a_stored_journal_gives_the_same_
         let text = serde_json::to_string(&entry.fact).unwrap();
         again.apply(&serde_json::from_str(&text).unwrap());
     }
-    assert_eq!((&again.routing, &again.agent), (&story.state.routing, &story.state.agent));
-    assert_eq!(again.routing.scores(), recorded());
+    assert_eq!((&again.agent.routing, &again.agent), (&story.state.agent.routing, &story.state.agent));
+    assert_eq!(again.agent.routing.scores(), recorded());
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn a_wait_that_nobody_states_grows_and_has_an_end() {
     let mut now = 100;
     while story.state.over.is_none() {
         story.play(&format!("{now} agent-heard overload"));
-        if let Some(wait) = story.state.provider.wait().cloned() {
+        if let Some(wait) = story.state.agent.provider.wait().cloned() {
             if let Some((_, open)) = story.state.main_order()
                 && matches!(open.order, loop_core::run::Order::Checkpoint { .. })
             {
@@ -486,7 +486,7 @@ fn a_stated_reset_that_proves_wrong_again_and_again_is_waited_for_ever_longer() 
     let (mut now, mut waits) = (100, Vec::new());
     for _ in 0..6 {
         story.play(&format!("{now} agent-heard rate_limit={}", now + 350));
-        let until = story.state.provider.wait().cloned().unwrap().until_ms - crate::play::at(0).wall_ms;
+        let until = story.state.agent.provider.wait().cloned().unwrap().until_ms - crate::play::at(0).wall_ms;
         waits.push(until - now);
         now = until;
         story.play(&format!("{now} deadline\n{now} held"));

@@ -35,8 +35,8 @@ fn prompt(state: &RunState, form: PromptForm) -> Prompt {
         standing: RankWords::of(state),
         changed: state.prompt.changed_names(),
         notes: state.prompt.notes(),
-        memory: Some(&state.memory),
-        summary: state.memory.summary().map(|summary| summary.text.head.as_str()),
+        memory: Some(&state.prompt.memory),
+        summary: state.prompt.memory.summary().map(|summary| summary.text.head.as_str()),
         summary_tokens_max: 2000,
         iteration: state.iteration + 1,
         ..Material::default()
@@ -49,7 +49,7 @@ fn the_ledger_has_the_last_six_iterations_and_every_dead_end_once() {
     for number in 0..20 {
         iteration(&mut story, ["alpha is wrong", "beta is wrong", "gamma is wrong"][number % 3]);
     }
-    let memory = &story.state.memory;
+    let memory = &story.state.prompt.memory;
     let newest: Vec<u32> = memory.attempts().iter().map(|line| line.iteration).collect();
     assert_eq!(newest, [15, 16, 17, 18, 19, 20]);
     let mut ends: Vec<&str> = memory.dead_ends().iter().filter_map(|line| line.measured.error.as_deref()).collect();
@@ -67,7 +67,7 @@ fn dead_ends_that_are_too_many_are_counted() {
         let letters = format!("{}{}", char::from(b'a' + number % 26), char::from(b'a' + number / 26));
         iteration(&mut story, &format!("error {letters} here"));
     }
-    let memory = &story.state.memory;
+    let memory = &story.state.prompt.memory;
     assert_eq!((memory.dead_ends().len(), memory.dead_ends_left_out()), (DEAD_ENDS_MAX, 30 - DEAD_ENDS_MAX as u32));
     let text = prompt(&story.state, PromptForm::Facts).text();
     assert!(text.contains("older dead ends are left out"), "{text}");
@@ -143,7 +143,7 @@ fn notes_are_added_and_struck_by_their_number_and_never_rewritten() {
         story.reply(says(&[&format!("fact number {number}")], &[]));
         story.say(&format!("saved-as iter-{iteration} / changed 1 / fail c / saved"));
     }
-    let notes = story.state.memory.notes();
+    let notes = story.state.prompt.memory.notes();
     assert_eq!((notes.len(), notes.last().unwrap().id), (NOTES_MAX, 3 + NOTES_MAX as u32 + 5));
 }
 
@@ -168,7 +168,7 @@ fn with_summary() -> Story {
 fn older_iterations_leave_the_window_and_an_agent_writes_their_summary() {
     let mut story = with_summary();
     assert_eq!(story.last(), "text summary by codex");
-    let memory = &story.state.memory;
+    let memory = &story.state.prompt.memory;
     let numbers = |all: &[loop_core::run::RawIteration]| all.iter().map(|raw| raw.iteration).collect::<Vec<_>>();
     assert_eq!((numbers(memory.window()), numbers(memory.folded())), (vec![2, 3], vec![1]));
     let text = prompt(&story.state, PromptForm::History).text();
@@ -177,7 +177,7 @@ fn older_iterations_leave_the_window_and_an_agent_writes_their_summary() {
     story.reply(text_written(true));
     assert_eq!(story.last(), "agent 4.1");
     assert_eq!(story.state.budget.spent().calls, calls + 1, "the agent's own call; the text was counted at its order");
-    assert!(story.state.memory.folded().is_empty());
+    assert!(story.state.prompt.memory.folded().is_empty());
     let text = prompt(&story.state, PromptForm::History).text();
     assert!(text.contains("what happened so far") && !text.contains("### Iteration 1\n"), "{text}");
 }
@@ -188,7 +188,7 @@ fn where_the_agent_gives_no_text_the_extract_serves_and_the_fact_says_so() {
     let mut story = with_summary();
     story.reply(text_written(false));
     assert_eq!(story.last(), "agent 4.1");
-    assert!(story.state.memory.summary().is_none());
+    assert!(story.state.prompt.memory.summary().is_none());
     let said = format!("{:?}", story.journal);
     assert!(said.contains("the agent gave none (exit 1)"), "{said}");
     let text = prompt(&story.state, PromptForm::History).text();
@@ -213,7 +213,7 @@ fn no_agent_is_asked_for_a_text_where_loop_itself_writes() {
         iteration(&mut story, said);
     }
     assert_eq!(story.last(), "agent 4.1");
-    assert_eq!(story.state.memory.folded().len(), 2);
+    assert_eq!(story.state.prompt.memory.folded().len(), 2);
 }
 
 // req: A-13
@@ -230,7 +230,7 @@ fn the_documented_sections_stand_in_their_order_and_empty_ones_are_left_out() {
         environment: &["HARNESS_MODE: normal → turbo".to_owned()],
         file_events: &["modified: src/a.rs".to_owned()],
         gates: vec![GateSaid { command: "make".to_owned(), ended: Some("exit 1".to_owned()), ..GateSaid::default() }],
-        memory: Some(&story.state.memory),
+        memory: Some(&story.state.prompt.memory),
         summary_tokens_max: 2000,
         iteration: 8,
         ..Material::default()

@@ -233,7 +233,7 @@ fn another_agent_works_while_the_first_waits_for_its_limit_and_the_first_comes_b
     assert!(story.last().starts_with("agent 1.2 with codex"), "no wait, and the same iteration: {}", story.told);
     story.say("agent-ok / saved / measured / fail");
     assert!(story.last().starts_with("agent 2.1 with codex"), "{}", story.told);
-    let until = story.state.provider.wait_of("claude").unwrap().until_ms;
+    let until = story.state.agent.provider.wait_of("claude").unwrap().until_ms;
     let ms = until - crate::play::at(0).wall_ms;
     story.play(&format!("{ms} agent-ok\n{ms} saved\n{ms} measured\n{ms} fail"));
     assert!(story.last().starts_with("agent 3.1"), "{}", story.told);
@@ -254,7 +254,8 @@ fn where_all_wait_the_run_waits_for_the_one_that_is_free_first() {
     // The wait is long, so the gates run once before it.
     story.say("saved / fail");
     assert!(story.last().starts_with("hold limit"), "{}", story.told);
-    let waits: Vec<(&str, u64)> = story.state.provider.waits().map(|(agent, wait)| (agent, wait.until_ms)).collect();
+    let waits: Vec<(&str, u64)> =
+        story.state.agent.provider.waits().map(|(agent, wait)| (agent, wait.until_ms)).collect();
     let [(_, claude), (_, codex)] = waits[..] else { panic!("{waits:?}") };
     assert!(codex < claude);
     let ms = codex - crate::play::at(0).wall_ms;
@@ -314,7 +315,7 @@ fn each_agent_continues_its_own_session() {
     assert_eq!(story.last(), "agent 2.2 with codex telling {limited:{attempt:1}}", "a new session of its own");
     story.say("agent-heard session=b1 / saved / measured / fail");
     assert_eq!(story.last(), "agent 3.1 with codex in b1");
-    let ms = story.state.provider.wait_of("claude").unwrap().until_ms - crate::play::at(0).wall_ms;
+    let ms = story.state.agent.provider.wait_of("claude").unwrap().until_ms - crate::play::at(0).wall_ms;
     story.play(&format!("{ms} agent-heard session=b1\n{ms} saved\n{ms} measured\n{ms} fail"));
     assert!(story.last().ends_with("in a1"), "the first one goes on in its own: {}", story.last());
 }
@@ -365,7 +366,7 @@ fn every_call_of_the_scarcest_model_is_reserved_and_when_it_is_used_up_the_next_
     assert!(story.last().starts_with("agent 2.1 with codex (gpt-5.2)"), "{}", story.told);
     story.say("agent-ok / saved / measured / fail");
     assert!(story.last().starts_with("agent 3.1 with codex (gpt-5.2)"), "not asked again today: {}", story.told);
-    let until = story.state.routing.used_up_until_ms().unwrap() - crate::play::at(0).wall_ms;
+    let until = story.state.agent.routing.used_up_until_ms().unwrap() - crate::play::at(0).wall_ms;
     story.play(&format!("{until} agent-ok\n{until} saved\n{until} measured\n{until} fail"));
     assert_eq!(story.last(), "reserve", "a new day: {}", story.told);
     let told = choices(&story);

@@ -128,7 +128,7 @@ fn a_taken_file_is_known_again_and_another_of_the_same_name_is_not_it() {
     let mut story = Story::new(&[]);
     story.play("0 opened");
     inbox(&mut story, 1, "a.txt", InboxEffect::Text(text(1)));
-    let known = &story.state.surroundings;
+    let known = &story.state.prompt.surroundings;
     assert!(known.has_taken(&file("a.txt")));
     assert!(!known.has_taken(&InboxFile { inode: 8, ..file("a.txt") }));
     assert!(!known.has_taken(&InboxFile { modified_ns: 10, ..file("a.txt") }));
@@ -136,8 +136,8 @@ fn a_taken_file_is_known_again_and_another_of_the_same_name_is_not_it() {
     for number in 0..1000 {
         inbox(&mut story, 2, &format!("{number}.txt"), InboxEffect::Ignored { why: String::new() });
     }
-    assert!(!story.state.surroundings.has_taken(&file("a.txt")), "only the newest are remembered");
-    assert!(story.state.surroundings.has_taken(&file("999.txt")));
+    assert!(!story.state.prompt.surroundings.has_taken(&file("a.txt")), "only the newest are remembered");
+    assert!(story.state.prompt.surroundings.has_taken(&file("999.txt")));
 }
 
 // req: A-12
@@ -154,7 +154,7 @@ fn turbo_has_no_delay_and_conservative_has_at_most_a_hundred_iterations() {
     assert_eq!(most(&story), Some(100));
     story.play("10 agent-ok\n11 saved\n12 changed 1\n13 fail");
     assert!(story.last().starts_with("hold"), "a delay again: {}", story.told);
-    assert_eq!(story.state.surroundings.variable("HARNESS_MODE"), Some("conservative"));
+    assert_eq!(story.state.prompt.surroundings.variable("HARNESS_MODE"), Some("conservative"));
 }
 
 // req: A-12

@@ -55,8 +55,8 @@ pub(crate) struct ChangesSinceStart {
 pub(crate) fn tests_ran_at_start(state: &RunState) -> bool {
     let rounds = || state.gates.required().filter_map(|gate| gate.first_round());
     let ran =
-        rounds().filter_map(|round| round.tests).any(|tests| tests.could_count && tests.passed + tests.failed > 0);
-    ran && !rounds().any(|round| round.did_not_build)
+        rounds().filter_map(|round| round.tests()).any(|tests| !tests.files_only && tests.passed + tests.failed > 0);
+    ran && !rounds().any(|round| round.did_not_build())
 }
 
 /// Files that the gates use, and that may be changed.

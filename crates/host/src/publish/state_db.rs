@@ -266,7 +266,7 @@ impl StateDb {
     fn summarize(&mut self, state: &RunState) {
         let tokens_max = state.settings.shown().values.context.max_summary_tokens.unwrap_or(u32::MAX);
         let written = prompt_file::summary(&self.run, state);
-        self.summary = progress_summary(&state.memory, written.as_deref(), tokens_max);
+        self.summary = progress_summary(&state.prompt.memory, written.as_deref(), tokens_max);
     }
 
     /// A rung has one row: when it begins without an outcome, which is there when it has ended.

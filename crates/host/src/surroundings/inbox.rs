@@ -275,7 +275,7 @@ impl Inbox {
             }
         };
         let file = claim.file(&content);
-        if state.surroundings.has_taken(&file) {
+        if state.prompt.surroundings.has_taken(&file) {
             self.claimed.remove(at);
             return folder.finish(&self.claims, &claim.place, &claim.name).err().map(|error| not_moved(&file, &error));
         }
@@ -334,7 +334,7 @@ impl Inbox {
             // An earlier process may have recorded it and died before it moved it.
             let content = folder.read(&self.claims, &claim.place, bytes_max());
             let is_recorded = content.is_ok_and(|content| {
-                content.is_some_and(|content| state.surroundings.has_taken(&claim.file(&content)))
+                content.is_some_and(|content| state.prompt.surroundings.has_taken(&claim.file(&content)))
             });
             let moved = if is_recorded {
                 folder.finish(&self.claims, &claim.place, &claim.name)

@@ -120,7 +120,7 @@ impl Variables {
         let printed = if at_work { self.printed(state) } else { Vec::new() };
         let mut change = Found { changes: Vec::new(), set: Vec::new(), pause: None };
         for (name, words) in KNOWN {
-            let old = state.surroundings.variable(name);
+            let old = state.prompt.surroundings.variable(name);
             let new = values.get(name).map(String::as_str);
             let known = format!("{name}={new:?} at {:?}", file.changed_ms);
             if old == new || self.refused.contains(&known) {
@@ -239,7 +239,7 @@ fn set_now(name: &str, state: &RunState) -> Option<String> {
 /// Whether the setting stays although the variable is gone from the file: no other value holds instead, or a person set
 /// it otherwise since. A process that opens the run brings its own values.
 fn stays(name: &str, new: Option<&str>, state: &RunState, opens: bool) -> bool {
-    let Some(old) = state.surroundings.variable(name) else { return false };
+    let Some(old) = state.prompt.surroundings.variable(name) else { return false };
     new.is_none() || (!opens && set_now(name, state).is_some_and(|set| set != old))
 }
 

@@ -200,7 +200,8 @@ fn without_new_tests(state: &RunState, gates: &[JudgedGate]) -> CopyVerdict {
     let mut without_tests = None;
     for judged in on_required(state, gates) {
         let Some(gate) = state.gates.get(judged.gate).filter(|gate| !gate.spec().trust_exit) else { continue };
-        let ran_first = gate.first_round().and_then(|first| first.tests).map_or(0, |tests| tests.passed + tests.failed);
+        let ran_first =
+            gate.first_round().and_then(|first| first.tests()).map_or(0, |tests| tests.passed + tests.failed);
         let ran_last = gate.last().and_then(|last| last.report.tests.as_deref()).map_or(0, TestsSeen::ran);
         let Some(now) = judged.report.tests.as_deref() else {
             if ran_first > 0 {

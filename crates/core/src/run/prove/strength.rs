@@ -18,10 +18,10 @@ pub(super) fn red_before(state: &RunState) -> RedBefore {
     let red = |gate: &Gate| {
         let first = gate.first_round().filter(|first| first.verdict != Verdict::Pass || fails_under_exit_0(gate))?;
         let shows_tests_now = gate.last().is_some_and(|last| last.report.tests.is_some());
-        Some(match &first.tests {
+        Some(match first.tests() {
             // Some tests may run although another file does not load.
-            Some(tests) if tests.failed > 0 && tests.could_count => RedBefore::Assertion,
-            Some(_) | None if first.did_not_build => RedBefore::DidNotBuild,
+            Some(tests) if tests.failed > 0 && !tests.files_only => RedBefore::Assertion,
+            Some(_) | None if first.did_not_build() => RedBefore::DidNotBuild,
             Some(tests) if tests.passed > 0 => RedBefore::TestsPassed,
             Some(_) => RedBefore::NoTestResult,
             None if shows_tests_now => RedBefore::NoTestResult,
@@ -41,7 +41,7 @@ pub(super) fn red_before(state: &RunState) -> RedBefore {
 
 /// Whether tests failed before iteration 1 although the gate passed.
 pub(super) fn fails_under_exit_0(gate: &Gate) -> bool {
-    let failed = gate.first_round().and_then(|first| first.tests).is_some_and(|tests| tests.failed > 0);
+    let failed = gate.first_round().and_then(|first| first.tests()).is_some_and(|tests| tests.failed > 0);
     failed && !gate.spec().trust_exit && !gate.spec().promise().wants_failure()
 }
 
