@@ -93,7 +93,7 @@ pub use judgement::{
     GuardJudgement, IterationJudgement, IterationMemory, MeasurementJudgement, ProofJudgement, RawMemory,
     RoundJudgement, Tamper, TestSetStability, TextJudgement, WorkspaceOnly,
 };
-pub use kept_tests::lost_on_copy;
+pub use kept_tests::{MergedTests, lost_in_merge, lost_on_copy};
 pub use memory::{
     ATTEMPTS_MAX, AttemptLine, DEAD_ENDS_MAX, Memory, Mutation, NOTE_LETTERS_MAX, NOTES_MAX, Note, NoteAuthor,
     RawIteration, SinceBest, Summary,

@@ -22,6 +22,7 @@
 //! | `child` | the process that drives one run or runs gates, and ends with its plan | say how the run ended |
 //! | `child_process` | the same, seen from the plan | |
 //! | `coverage` | how much tests cover, by a report that is there | run a tool |
+//! | `merged_tests` | what the loops of a plan know of their tests, for gates on a merged tree | run gates |
 //! | `result` | how a run ended, read from its journal | |
 //! | `rollback` | a person's rollback of the workspace to a checkpoint of the plan | drive the plan |
 //! | `folder` | where plans are, which runs belong to one, whose copies are removed | |
@@ -35,6 +36,7 @@ mod coverage;
 mod drive;
 mod executor;
 mod folder;
+mod merged_tests;
 mod open_child;
 mod phases;
 mod ports;
