@@ -116,7 +116,13 @@ fn alone(old: &PlanState, wanted: &NodeSpec, compare: bool, is_branch: bool) -> 
     }
     let Some(end) = node.end() else { return carried(CarriedTo::Kept, CarryReason::Unchanged) };
     match end {
-        NodeEnd::Merged | NodeEnd::Passed | NodeEnd::Answered => carried(CarriedTo::Kept, CarryReason::Unchanged),
+        // What a list says stays, and so does what an item has used.
+        NodeEnd::Merged
+        | NodeEnd::Passed
+        | NodeEnd::Answered
+        | NodeEnd::Ticked
+        | NodeEnd::NotTicked { .. }
+        | NodeEnd::GaveUp(_) => carried(CarriedTo::Kept, CarryReason::Unchanged),
         NodeEnd::RanOnly => carried(CarriedTo::Ran, CarryReason::Unchanged),
         NodeEnd::EndedEarly(
             EndedEarly::Stopped | EndedEarly::OtherFailed(_) | EndedEarly::Budget | EndedEarly::Killed,
@@ -166,7 +172,10 @@ fn is_merged(node: &NodeState) -> bool {
 }
 
 fn is_being_merged(node: &NodeState) -> bool {
-    matches!(node.stage, NodeStage::Merging | NodeStage::Conflicted | NodeStage::MergeGates | NodeStage::MergeJudged)
+    matches!(
+        node.stage,
+        NodeStage::Merging | NodeStage::Conflicted | NodeStage::MergeGates | NodeStage::MergeJudged | NodeStage::Applying
+    )
 }
 
 impl CarryReason {

@@ -20,7 +20,7 @@ pub type ViewWord = Cow<'static, str>;
 pub struct PlanView {
     /// Its id.
     pub id: String,
-    /// `best-of` or `workflow`.
+    /// `best-of`, `workflow` or `list`.
     pub kind: ViewWord,
     /// What people call it.
     pub name: String,
@@ -153,10 +153,10 @@ impl PlanView {
 }
 
 impl PlanView {
-    /// How many of its nodes are done: merged, passed or answered.
+    /// How many of its nodes are done: merged, passed, answered or ticked.
     #[must_use]
     pub fn nodes_done(&self) -> usize {
-        self.nodes.iter().filter(|node| matches!(node.state.as_ref(), "merged" | "passed" | "answered")).count()
+        self.nodes.iter().filter(|node| matches!(node.state.as_ref(), "merged" | "passed" | "answered" | "ticked")).count()
     }
 
     /// The plan as one row of a list, beside loops: it counts nodes where a loop counts iterations.
@@ -210,7 +210,12 @@ impl PlanView {
     #[must_use]
     pub fn kind_words(&self) -> String {
         let count = self.nodes.len();
-        if self.kind == "best-of" { format!("best of {count}") } else { format!("workflow of {count}") }
+        match self.kind.as_ref() {
+            "best-of" => format!("best of {count}"),
+            "list" if count == 1 => "list, 1 item".to_owned(),
+            "list" => format!("list, {count} items"),
+            _ => format!("workflow of {count}"),
+        }
     }
 }
 
@@ -275,11 +280,17 @@ fn state_word(node: &NodeState) -> &'static str {
         NodeStage::Running => "running",
         NodeStage::RunEnded | NodeStage::Ran => "ran",
         NodeStage::Merging | NodeStage::Conflicted | NodeStage::MergeGates | NodeStage::MergeJudged => "merging",
+        NodeStage::Checking | NodeStage::Checked | NodeStage::Recording | NodeStage::Recorded => "checking",
+        NodeStage::Applying => "applying",
+        NodeStage::Ticking | NodeStage::TickEnded => "ticking",
         NodeStage::Asking | NodeStage::Said => "asking",
         NodeStage::Ended(end) => match end {
             NodeEnd::Merged => "merged",
             NodeEnd::Passed => "passed",
             NodeEnd::Answered => "answered",
+            NodeEnd::Ticked => "ticked",
+            NodeEnd::NotTicked { .. } => "not_ticked",
+            NodeEnd::GaveUp(_) => "gave_up",
             NodeEnd::Refused => "refused",
             NodeEnd::NotPassed => "not_passed",
             NodeEnd::RanOnly => "ran",
