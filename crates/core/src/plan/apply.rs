@@ -733,7 +733,7 @@ impl PlanState {
                 node.measure = None;
             }
             CarriedTo::Resumed => {
-                node.stage = NodeStage::Waiting;
+                node.stage = if node.item.reopens() { NodeStage::Checking } else { NodeStage::Waiting };
                 node.resume = true;
             }
             CarriedTo::Again => {

@@ -5,6 +5,7 @@ use super::fact::{EndedEarly, NodeEnd};
 use super::outcome::plan_standing;
 use super::spec::{NodeId, NodeSpec, PlanSpec};
 use super::state::{NodeStage, NodeState, PlanState};
+use crate::policy::item::ItemEnd;
 
 /// What becomes of all nodes of a plan that is opened again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +117,8 @@ fn alone(old: &PlanState, wanted: &NodeSpec, compare: bool, is_branch: bool) -> 
     }
     let Some(end) = node.end() else { return carried(CarriedTo::Kept, CarryReason::Unchanged) };
     match end {
+        // A person may have brought the sensor back.
+        NodeEnd::GaveUp(ItemEnd::SensorMissing(_)) => carried(CarriedTo::Resumed, CarryReason::Stopped),
         // What a list says stays, and so does what an item has used.
         NodeEnd::Merged
         | NodeEnd::Passed

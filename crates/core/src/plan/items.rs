@@ -20,12 +20,19 @@ fn is_checked(state: &PlanState) -> bool {
     state.spec.as_ref().and_then(|spec| spec.list()).is_some_and(|list| list.judge == ItemJudge::Checks)
 }
 
-/// A run of an item that is checked came to an end that leaves something to check: its agent has worked since the last
-/// checks. What only a person, money or the machine ended is judged as any run.
+/// What the end of the run of an item means that is checked; none where a person, money or the machine ended it before
+/// its agent had worked. Only its checks say whether it passed: what the run itself says of its end does not count.
 pub(super) fn judge_loop(state: &PlanState, node: &NodeState, run: &RunDigest) -> Option<PlanDecision> {
     let worked = run.iterations > node.item.iterations && run.tree.is_some();
-    let is_cut = matches!(run.outcome, Outcome::Stopped | Outcome::Cancelled) || run.share_used_up;
-    (is_checked(state) && worked && !is_cut).then(|| PlanDecision::LoopRan { node: node.id().clone() })
+    let by_itself = !matches!(run.outcome, Outcome::Stopped | Outcome::Unable) && !run.share_used_up;
+    match (is_checked(state), worked && run.outcome != Outcome::Cancelled) {
+        (false, _) => None,
+        (true, true) => Some(PlanDecision::LoopRan { node: node.id().clone() }),
+        (true, false) if by_itself => {
+            Some(PlanDecision::NodeEnded { node: node.id().clone(), end: NodeEnd::NotPassed })
+        }
+        (true, false) => None,
+    }
 }
 
 /// What ended for an item, and about which nothing is decided yet.

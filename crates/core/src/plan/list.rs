@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::spec::{NodeId, NodeSpec};
-use crate::policy::item::{ItemBudget, ItemEnd, ItemEvaluation, ItemRetry, ItemTries, LoopEvidence};
+use crate::policy::item::{ItemBudget, ItemEnd, ItemEvaluation, ItemRetry, ItemTries, LoopEvidence, RetryChange};
 use crate::run::FileRef;
 
 /// So many items one plan takes. For more, the command is given again.
@@ -140,6 +140,17 @@ pub struct ItemProgress {
 }
 
 impl ItemProgress {
+    /// It is opened again after it was stopped, or after a sensor was missing. Says whether its checks come next: then no
+    /// agent works.
+    pub(super) fn reopens(&mut self) -> bool {
+        let was_missing = self.end.take().is_some();
+        let again = self.retry.as_ref().is_some_and(|retry| retry.change == RetryChange::CheckAgain);
+        if was_missing || again {
+            self.checks = self.checks.saturating_add(1);
+        }
+        was_missing || again
+    }
+
     /// A new attempt has a new run and a new copy. What the item has used stays.
     pub(super) fn begins_again(&mut self) {
         let Self { tries, retries, checks, .. } = std::mem::take(self);

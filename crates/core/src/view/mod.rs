@@ -65,7 +65,7 @@ pub use item_files::{
 pub use limits::{BudgetView, CallsView, RunLimit, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};
 pub use now::{Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text};
-pub use plan::{NodeRow, PlanView, RankingRow, RankingTable, ViewWord};
+pub use plan::{ItemRow, ListRow, NodeRow, PlanView, RankingRow, RankingTable, ViewWord};
 pub use plan_history::{AppliedPlan, NodeMerge, NodeRun, PlanHistory, PlanRequestRow};
 pub use qualification::{end_words, qualification};
 pub use record::{

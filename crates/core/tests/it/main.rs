@@ -51,6 +51,8 @@ mod markers;
 mod memory;
 mod now;
 mod outside;
+mod list_plan;
+mod list_plan_storm;
 mod plan_best;
 mod plan_play;
 mod plan_storm;

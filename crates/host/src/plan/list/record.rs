@@ -174,10 +174,13 @@ impl RecordRequest {
             let loops = self.progress.tries.loops.max(u32::from(self.list.judge == ItemJudge::Run) * self.iterations);
             let pass = ItemPass { wall_ms, item: &item, loops, evaluation: &evaluation, changed: &changed, proposed };
             let files = [self.list.file.as_str(), PROGRESS];
-            let log = self.log_line(wall_ms, measured.as_ref(), &files);
+            // A roadmap has one byte changed, and its run has logs of its own.
+            let is_checked = self.list.judge == ItemJudge::Checks;
+            let text = |make: &dyn Fn() -> String| if is_checked { make() } else { String::new() };
+            let log = text(&|| self.log_line(wall_ms, measured.as_ref(), &files));
             Ok(PassTexts {
                 log: Appended::new(&self.workspace, LOG, log)?,
-                progress: Appended::new(&self.workspace, PROGRESS, item_progress_entry(&pass))?,
+                progress: Appended::new(&self.workspace, PROGRESS, text(&|| item_progress_entry(&pass)))?,
                 note: item_notes(&pass),
             })
         };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use loop_core::list::{self, Item, List, ListError, ListFormat, PickError};
 use loop_core::plan::{ItemJudge, Join, ListSpec, Plan, PlanEvent, PlanSpec};
 use loop_core::run::{FileRef, PlanRef};
-use loop_core::settings::{CheckpointBackend, Given, Layer, Origin, Resolved, Settings, keys};
+use loop_core::settings::{BreakerMode, CheckpointBackend, Given, Layer, Origin, Resolved, Settings, keys};
 use loop_core::text;
 use loop_core::view::item_task;
 use sha2::{Digest, Sha256};
@@ -16,13 +16,15 @@ use super::launch::{given_sensors, overrides};
 use crate::fs::{fresh_id, hex};
 use crate::item::{ItemSensors, ProposedCheck, approve_checks};
 use crate::launch::{self, LaunchCaller, LaunchRequest, PlanLaunch, Prepared, TaskSource};
-use crate::paths::{Home, read_bounded, text_of};
+use crate::paths::{Home, path_of, read_bounded, text_of};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{LongTexts, NewFolder, StartLock, create_as, store_name};
 use crate::workspace::claim;
 
 /// One byte more than a list may have is enough to refuse it.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024 + 1;
+/// So often in a row no agent says that it is done: its word does not end an item.
+const NEVER: u32 = 1_000_000;
 /// So many commands that are not approved are named.
 const NAMED_MAX: usize = 8;
 
@@ -366,6 +368,10 @@ fn template_of(
         .map_err(|error| LaunchRefusal::wrong("the request of an item cannot be written").because(error.to_string()))
 }
 
+fn first_workspace(prepared: &PreparedList) -> PathBuf {
+    prepared.first.as_ref().map(|first| first.workspace.clone()).unwrap_or_default()
+}
+
 /// The settings of every item. What the first one has of its own is not in them: each brings its own.
 fn item_settings(prepared: &PreparedList, settings: &Settings) -> Resolved {
     let mut all = branch_settings(&settings.resolved);
@@ -377,6 +383,9 @@ fn item_settings(prepared: &PreparedList, settings: &Settings) -> Resolved {
                 all.put(key, String::new(), origin());
             }
             all.put(keys::no_promise(), "true".to_owned(), origin());
+            all.put(keys::completion_promise(), String::new(), origin());
+            all.put(keys::completion_threshold(), NEVER.to_string(), origin());
+            all.put(keys::breaker(), BreakerMode::Off.word().to_owned(), origin());
         }
         ItemJudge::Run => {
             let own = prepared.next.iter().flat_map(|item| overrides(&item.settings));
@@ -385,6 +394,9 @@ fn item_settings(prepared: &PreparedList, settings: &Settings) -> Resolved {
                 let value = typed.map_or_else(|| given.key.default.to_owned(), |typed| typed.value.clone());
                 all.put(given.key, value, origin());
             }
+            // People write into the folders of the workspace, not into those of a copy.
+            let inbox = first_workspace(prepared).join(path_of(all.text(keys::inbox_path())));
+            all.put(keys::inbox_path(), text_of(&inbox), origin());
             let list = format!("/{}", text_of(&prepared.place));
             let held = all.text(keys::protect()).to_owned();
             let globs: Vec<String> = held.lines().map(str::to_owned).chain([list]).collect();
