@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::shell_words::quoted;
 use loop_core::agent::{Agent, Described, Secrets};
-use loop_core::run::{Event, PlanRef, RunSpec, WorkspaceRef, task_signs};
+use loop_core::run::{Event, PlanRef, Request, RunSpec, WorkspaceRef, task_signs};
 use loop_core::settings::{GateSpec, Given, Layer, Origin, Resolved, Settings, Values, keys};
 use loop_core::text;
 use loop_core::workflow::EnvVariable;
@@ -25,6 +25,7 @@ use crate::ledger;
 use crate::paths::{Home, path_of, relative_entries, search_path, text_of};
 use crate::process::pid_namespace;
 use crate::refusal::{LaunchRefusal, RefusalKind};
+use crate::requests;
 use crate::run_folder::{self, LongTexts, StartLock};
 use crate::secrets;
 use crate::settings_files::PROJECT_FILE;
@@ -73,6 +74,9 @@ pub struct PlanLaunch {
     /// The questions of the plan whose answers stand in the task: `{{answer.ID}}`.
     #[serde(default)]
     pub answers: Vec<String>,
+    /// A text for its first prompt.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// Everything that a start needs, checked.
@@ -322,7 +326,12 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     let on_hidden = gates::note_on_hidden(&prepared.hidden, &prepared.settings, prepared.checkpoints.backend);
     on_hidden.into_iter().for_each(|note| caller.note(note));
     hidden_note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
-    Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened })
+    let note = plan.and_then(|plan| plan.note.as_deref());
+    let note = note.map(|text| requests::injection(&held.folder, &held.state, &secret.text(text), false));
+    let note = note.transpose().map_err(|why| LaunchRefusal::unable("the text for the first prompt").because(why))?;
+    let by = "the plan".to_owned();
+    let then = note.map(|note| Event::Requested { request: Request::Inject(note), by });
+    Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened, then })
 }
 
 /// Says that the agent does not get a secret that is in the task.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use loop_core::ended::Ended;
 use loop_core::ids::RunId;
 use loop_core::machine::JournalEntry;
+use loop_core::plan::ItemChecked;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{Fact, RunState};
 use loop_core::settings::{GateSpec, Resolved, Settings};
@@ -19,6 +20,7 @@ use loop_core::view::LiveDigest;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
 use serde::{Deserialize, Serialize};
 
+use super::list::{CheckRequest, run_check};
 use super::merged_tests::MergedRuns;
 use super::recovery;
 use crate::branches::{CHILD, RecoveryRequest};
@@ -67,6 +69,8 @@ pub(super) enum ChildWork {
     Gates(Box<GatesRequest>),
     /// Runs one command of the user.
     Command(Box<CommandRequest>),
+    /// Runs the checks of an item.
+    Check(Box<CheckRequest>),
 }
 
 /// A command of the user: of a metric, or a hook.
@@ -122,6 +126,8 @@ pub(super) enum ChildLine {
     Run(RunId),
     Refused(LaunchRefusal),
     Gates(Vec<GateSaidAgain>),
+    /// What the checks of an item said.
+    Checked(Box<ItemChecked>),
     /// The number that a command printed last.
     Number(f64),
     /// Why a command gave no number.
@@ -189,6 +195,10 @@ fn run() -> io::Result<u8> {
         }
         ChildWork::Command(command) => {
             print(&run_command(&command)?);
+            Ok(0)
+        }
+        ChildWork::Check(check) => {
+            print(&run_check(&check)?);
             Ok(0)
         }
         ChildWork::Start(launch) => drive(|home| start(home, *launch)),
@@ -324,7 +334,13 @@ fn run_gates(request: &GatesRequest) -> io::Result<ChildLine> {
             // Its exit code says that it passed: what says otherwise comes first.
             let text = lost.or(judged.not_believed).unwrap_or(ended);
             let said_by = text::one_line(text.trim(), SAID_AGAIN_BYTES_MAX);
-            said.push(GateSaidAgain { node: node.clone(), name: judged.name, watch: gate.watch, verdict, said: said_by });
+            said.push(GateSaidAgain {
+                node: node.clone(),
+                name: judged.name,
+                watch: gate.watch,
+                verdict,
+                said: said_by,
+            });
         }
     }
     Ok(ChildLine::Gates(said))
