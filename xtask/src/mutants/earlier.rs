@@ -13,11 +13,11 @@ use super::trial::Fate;
 
 /// Two files in the folder of the mutants.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct EarlierFates {
     folder: PathBuf,
 }
 
-impl Kept {
+impl EarlierFates {
     /// In this folder.
     #[must_use]
     pub fn new(folder: &Path) -> Self {

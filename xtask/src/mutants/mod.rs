@@ -14,9 +14,9 @@
 pub mod build;
 pub mod copy;
 pub mod diff;
+pub mod earlier;
 pub mod examples;
 pub mod glob;
-pub mod kept;
 pub mod list;
 pub mod rewrite;
 pub mod suite;
@@ -33,7 +33,7 @@ use toml_edit::DocumentMut;
 
 use copy::{Copy, Source};
 use diff::ChangedLines;
-use kept::Kept;
+use earlier::EarlierFates;
 use list::Mutant;
 pub use table::Tried;
 use trial::Fate;
@@ -214,7 +214,7 @@ pub fn run(options: &MutantOptions, tell: &(dyn Fn(&str) + Sync)) -> Result<Vec<
     let listed = list_all(&root)?;
     let picked = picked(options, &listed.mutants)?;
     let scratch = root.join("target/mutants");
-    let kept = Kept::new(&scratch);
+    let kept = EarlierFates::new(&scratch);
     let (built, picked) = if options.again {
         let missed = kept.missed(&listed.mutants);
         (picked, missed)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use super::kept::Kept;
+use super::earlier::EarlierFates;
 use super::list::Mutant;
 use super::suite::{Call, CallEnd, CoreTest};
 
@@ -44,7 +44,7 @@ pub enum Fate {
 pub struct TrialPlace<'a> {
     pub folder: &'a Path,
     pub scratch: &'a Path,
-    pub kept: &'a Kept,
+    pub kept: &'a EarlierFates,
     pub jobs: usize,
     /// Without the slow tests.
     pub quick: bool,
