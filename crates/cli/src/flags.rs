@@ -62,8 +62,8 @@ fn typed(key: &Key) -> Origin {
     Origin { layer: Layer::Flag, place: format!("--{}", key.flag.long) }
 }
 
-/// The flags of daily use: the short help shows these, the long one all.
-const DAILY: [&Key; 13] = [
+/// The flags of daily use, with `--dry-run`: the short help shows these, the long one all.
+const DAILY: [&Key; 11] = [
     keys::promise(),
     keys::gate(),
     keys::max_iterations(),
@@ -74,8 +74,6 @@ const DAILY: [&Key; 13] = [
     keys::agent_cmd(),
     keys::protect_tests(),
     keys::max_cost(),
-    keys::setup(),
-    keys::template(),
     keys::notify(),
 ];
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{CommandFactory, Parser};
 use loop_core::agent::shell_words;
 
-use crate::args::Cli;
+use crate::commands::command_line::Cli;
 
 /// What ends a command line inside a text.
 const ENDS: [&str; 16] = [

@@ -34,7 +34,7 @@ struct Look {
 }
 
 /// Which of the costs is compared.
-type Way = fn(&Look) -> f64;
+type CostOf = fn(&Look) -> f64;
 
 /// One long run, looked at from outside.
 ///
@@ -58,7 +58,7 @@ pub fn measure(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
     run.end_exhausted()?;
     let window = WINDOW.min(iterations / 4);
     let note = format!("iterations {WARM} to {} against the last {window} of {iterations}", WARM + window);
-    let ways: [(&'static str, Way); 2] = [("flat", |look| look.all_ms), ("flat-own", |look| look.own_ms)];
+    let ways: [(&'static str, CostOf); 2] = [("flat", |look| look.all_ms), ("flat-own", |look| look.own_ms)];
     let figures = ways.into_iter().map(|(name, way)| {
         let early = per_iteration(&looks, way, |iteration| iteration <= WARM + window);
         let late = per_iteration(&looks, way, |iteration| iteration + window >= iterations);
@@ -70,7 +70,7 @@ pub fn measure(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
 }
 
 /// The median cost of an iteration over the strides whose two looks both lie inside, as a multiple of the floor there.
-fn per_iteration(looks: &[Look], way: Way, inside: impl Fn(u32) -> bool) -> f64 {
+fn per_iteration(looks: &[Look], way: CostOf, inside: impl Fn(u32) -> bool) -> f64 {
     let strides = looks.windows(2).filter_map(|pair| match pair {
         [from, to] if inside(from.iteration) && inside(to.iteration) => {
             Some((way(to) - way(from)) / f64::from(to.iteration - from.iteration))

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(240);
 
 /// The folders of one case. They are removed with it.
 #[derive(Debug)]
-pub struct Place {
+pub struct CaseFolders {
     pub(crate) folder: TempDir,
     /// Where they are.
     pub root: PathBuf,
@@ -33,7 +33,7 @@ pub struct Place {
     user: Option<u32>,
 }
 
-impl Place {
+impl CaseFolders {
     /// Makes them, with the project of the case, for the present user or another one.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::case::Case;
-use super::place::Place;
+use super::place::CaseFolders;
 use super::tools::Tools;
 
 /// The class of cases whose promise passes from the start.
@@ -98,7 +98,7 @@ impl Stage<'_> {
     }
 
     fn play_in_folder(&self, case: &Case) -> Result<Played> {
-        let place = Place::new(case, self.tools, None)?;
+        let place = CaseFolders::new(case, self.tools, None)?;
         let played = match self.program {
             Some(program) => self.with_loop(case, &place, program),
             None => self.alone(case, &place),
@@ -111,7 +111,7 @@ impl Stage<'_> {
     }
 
     /// The case without loop: the promise fails, the agent works, and the promise passes. Else it shows nothing.
-    fn alone(&self, case: &Case, place: &Place) -> Result<Played> {
+    fn alone(&self, case: &Case, place: &CaseFolders) -> Result<Played> {
         let before = place.run(place.command("sh").arg("-c").arg(&case.promise), self.limit)?;
         place.run(place.command("sh").arg(place.root.join("agent.sh")), self.limit)?;
         let after = place.run(place.command("sh").arg("-c").arg(&case.promise), self.limit)?;
@@ -120,7 +120,7 @@ impl Stage<'_> {
         Ok(Played::ended(case, if is_shown { Ended::Silent } else { Ended::Broken }, &why))
     }
 
-    fn with_loop(&self, case: &Case, place: &Place, program: &Path) -> Result<Played> {
+    fn with_loop(&self, case: &Case, place: &CaseFolders, program: &Path) -> Result<Played> {
         let status = place.run(&mut place.start(case, program), self.limit)?;
         let screen = place.screen();
         if matches!(status.code(), Some(124 | 137)) {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::ProjectOptions;
 use crate::cheats::Case;
-use crate::cheats::place::Place;
+use crate::cheats::place::CaseFolders;
 use crate::cheats::play::{code, forward, last_line, texts};
 use crate::cheats::tools::Tools;
 
@@ -126,7 +126,7 @@ pub fn play(case: &Case, stage: &ProjectStage<'_>) -> ProjectPlayed {
 fn play_in_folder(case: &Case, stage: &ProjectStage<'_>, played: &mut ProjectPlayed) -> Result<()> {
     let mut case = case.clone();
     case.setup = format!("BUILD={}\n{}", stage.options.build, case.setup);
-    let place = Place::new(&case, stage.tools, stage.user)?;
+    let place = CaseFolders::new(&case, stage.tools, stage.user)?;
     // Where another user can read it.
     let program = place.root.join("loop");
     fs::copy(stage.program, &program).context("the program cannot be copied")?;
@@ -145,7 +145,7 @@ fn play_in_folder(case: &Case, stage: &ProjectStage<'_>, played: &mut ProjectPla
 fn play_with(
     case: &Case,
     stage: &ProjectStage<'_>,
-    place: &Place,
+    place: &CaseFolders,
     program: &Path,
     played: &mut ProjectPlayed,
 ) -> Result<()> {
@@ -204,7 +204,7 @@ fn judged(judge: &Value) -> String {
 }
 
 /// What the journal says about the time that judging took.
-fn times(place: &Place, played: &mut ProjectPlayed) -> Result<()> {
+fn times(place: &CaseFolders, played: &mut ProjectPlayed) -> Result<()> {
     let runs = fs::read_dir(place.root.join("state/runs"))?.flatten().map(|entry| entry.path().join("journal.jsonl"));
     let mut is_first = true;
     for journal in runs.filter(|journal| journal.is_file()) {

@@ -4,7 +4,7 @@
 use crate::{Finding, Tree};
 
 /// The files of a machine that decide. Every other file of its folder is bookkeeping: a new one is checked.
-const DECIDING: [&str; 12] = [
+pub const DECIDING: [&str; 12] = [
     "alert_due.rs",
     "carry.rs",
     "choice.rs",

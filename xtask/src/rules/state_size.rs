@@ -28,10 +28,7 @@ const SETTINGS: &str = "crates/core/src/settings/";
 /// Finds a state with too many fields, or with too many flags in its parts.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let types = types_of(tree);
-    let Some(state) = types.get(STATE).and_then(|all| all.iter().find(|one| one.path == STATE_FILE)) else {
-        return Vec::new();
-    };
+    let Some(state) = state_size(tree) else { return Vec::new() };
     let mut findings = Vec::new();
     if state.public_fields > FIELDS_MAX {
         let count = state.public_fields;
@@ -39,18 +36,37 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             format!("{STATE} has {count} public fields, at most {FIELDS_MAX}; make what belongs together a part");
         findings.push(Finding::new(STATE_FILE, state.line, fault));
     }
-    let flags = flags_of(state, &types);
+    let flags = &state.flags;
     if flags.len() > FLAGS_MAX {
-        let names: Vec<String> = flags.iter().map(|flag| format!("{}::{}", flag.of, flag.name)).collect();
         let fault = format!(
             "the parts of {STATE} have {} flags, at most {FLAGS_MAX}; make an enum of those that exclude each other, or \
              store what they were made from: {}",
             flags.len(),
-            names.join(", ")
+            flags.join(", ")
         );
         findings.push(Finding::new(STATE_FILE, state.line, fault));
     }
     findings
+}
+
+/// How large the state is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateSize {
+    /// The line of its type.
+    pub line: usize,
+    /// How many public fields it has.
+    pub public_fields: usize,
+    /// The flags of all its parts, as `Type::field`.
+    pub flags: Vec<String>,
+}
+
+/// How large the state in this tree is; none where there is no state.
+#[must_use]
+pub fn state_size(tree: &Tree) -> Option<StateSize> {
+    let types = types_of(tree);
+    let state = types.get(STATE)?.iter().find(|one| one.path == STATE_FILE)?;
+    let flags = flags_of(state, &types).iter().map(|flag| format!("{}::{}", flag.of, flag.name)).collect();
+    Some(StateSize { line: state.line, public_fields: state.public_fields, flags })
 }
 
 /// A type of core.

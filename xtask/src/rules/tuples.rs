@@ -18,7 +18,7 @@ pub struct Baseline {
 }
 
 /// What is left of both. A crate that is not here may have none.
-pub const BASELINES: &[Baseline] = &[Baseline { folder: "core", tuple_parameters: 2, multi_assignments: 0 }];
+pub const BASELINES: &[Baseline] = &[];
 
 /// Finds crates that have more than they may, or fewer than is written down.
 #[must_use]

@@ -32,11 +32,11 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 /// The same, with another list.
 #[must_use]
 pub fn check_with(tree: &Tree, known: &[KnownName]) -> Vec<Finding> {
-    let mut types: BTreeMap<(&str, String), Vec<Place<'_>>> = BTreeMap::new();
+    let mut types: BTreeMap<(&str, String), Vec<Declaration<'_>>> = BTreeMap::new();
     for file in tree.rust().filter(|file| file.is_src()) {
         let Some((folder, _)) = file.in_crate() else { continue };
         for (name, line) in types_of(file) {
-            types.entry((folder, name)).or_default().push(Place { path: &file.path, line });
+            types.entry((folder, name)).or_default().push(Declaration { path: &file.path, line });
         }
     }
     let is_known = |folder: &str, name: &str| known.iter().any(|row| row.folder == folder && row.name == name);
@@ -59,7 +59,7 @@ pub fn check_with(tree: &Tree, known: &[KnownName]) -> Vec<Finding> {
 }
 
 /// Where a type is declared.
-struct Place<'a> {
+struct Declaration<'a> {
     path: &'a str,
     line: usize,
 }

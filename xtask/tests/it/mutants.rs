@@ -14,6 +14,7 @@ use xtask::mutants::rewrite::rewrite;
 use xtask::mutants::table::{self, Tried};
 use xtask::mutants::trial::Fate;
 use xtask::mutants::{MutantOptions, list_all, picked};
+use xtask::rules::bookkeeping::DECIDING;
 use xtask::workspace_root;
 
 fn found(source: &str) -> Found {
@@ -212,4 +213,23 @@ fn the_table_counts_by_file_and_names_the_missed() {
         a.rs:1: f: returns false (no test reaches it) [2]
     "]]
     .assert_eq(&table::table(&tried));
+}
+
+#[test]
+fn every_file_of_a_machine_that_decides_is_changed_on_purpose() {
+    let root = workspace_root();
+    let text = std::fs::read_to_string(root.join(".cargo/mutants.toml")).unwrap();
+    let config: toml_edit::DocumentMut = text.parse().unwrap();
+    let globs: Vec<&str> =
+        config["examine_globs"].as_array().unwrap().iter().filter_map(|glob| glob.as_str()).collect();
+    let deciding =
+        ["plan", "run"].iter().flat_map(|room| DECIDING.map(|name| format!("crates/core/src/{room}/{name}")));
+    let there: Vec<String> = deciding.filter(|path| root.join(path).exists()).collect();
+    assert!(there.len() >= DECIDING.len(), "{there:?}");
+    let missing: Vec<&String> = there.iter().filter(|path| !globs.iter().any(|glob| matches(glob, path))).collect();
+    assert!(missing.is_empty(), "not in .cargo/mutants.toml: {missing:?}");
+    for glob in globs {
+        let folder = root.join(glob.split('*').next().unwrap_or_default());
+        assert!(folder.exists(), "{glob} names nothing");
+    }
 }

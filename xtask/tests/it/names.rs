@@ -71,3 +71,18 @@ fn a_forgotten_test_file_is_found() {
         ]
     );
 }
+
+#[test]
+fn types_whose_names_say_too_little_are_found_whoever_can_see_them() {
+    let path = "crates/host/src/a.rs";
+    for name in ["Wish", "Kept", "Told", "Place", "Eyes", "Yard", "Shelf", "Way"] {
+        for kind in ["struct", "pub enum", "pub(crate) trait", "type"] {
+            let text = format!("fn a() {{}}\nmod inner {{\n{kind} {name} {{}}\n}}\n");
+            let end = "says too little; name it after what it is here";
+            assert_eq!(told(&check(&Tree::of(&[(path, &text)]))), [format!("{path}:3: a type `{name}` {end}")]);
+        }
+    }
+    let fine =
+        "// struct Place;\nstruct FilePlace;\nuse other::Place;\nenum A { Place }\nconst T: &str = \"struct Way\";\n";
+    assert_eq!(check(&Tree::of(&[(path, fine), ("crates/host/tests/it/main.rs", "struct Place;\n")])), []);
+}

@@ -1,7 +1,7 @@
 //! How large the state of a run may be.
 
-use xtask::Tree;
-use xtask::rules::state_size::check;
+use xtask::rules::state_size::{check, state_size};
+use xtask::{Tree, workspace_root};
 
 use crate::told;
 
@@ -53,4 +53,15 @@ fn content_of_facts_settings_and_types_of_tests_are_no_flags_of_the_state() {
         ("crates/core/src/run/b.rs", &format!("#[cfg(test)]\nmod tests {{ pub struct Own {{ {flags} }} }}\n")),
     ]);
     assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn the_parts_of_the_real_state_are_found() -> anyhow::Result<()> {
+    let root = std::env::var("STATE_ROOT").map_or_else(|_| workspace_root(), Into::into);
+    let size = state_size(&Tree::load(&root)?).unwrap();
+    println!("{size:?}");
+    // One of a part of a part: else the rule would see too little.
+    assert!(size.flags.contains(&"Gate::completed".to_owned()), "{size:?}");
+    assert!(size.public_fields >= 10, "{size:?}");
+    Ok(())
 }

@@ -17,7 +17,7 @@ use crate::render::printer::Loudness;
 #[command(next_help_heading = "Several branches")]
 pub(crate) struct BestOfArgs {
     /// Run several loops at once, each in a copy, and apply the best: a number, or agents (claude,codex:gpt-5)
-    #[arg(long, value_name = "N|AGENTS")]
+    #[arg(long, value_name = "N|AGENTS", hide_short_help = true)]
     pub(crate) best_of: Option<String>,
     /// What decides among those that pass: a name (lines, coverage, cost, time, iterations), of which the better value
     /// wins, or a command that prints a number: the higher one wins, with lower: before it the lower one

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use clap::{Arg, Command};
 
-use super::complete_values::{Place, Values};
-use crate::args::whole_command;
+use super::command_line::whole_command;
+use super::complete_values::{CursorPosition, Values};
 use crate::render::printer::{Loudness, Printer};
 
 /// The word that leads here. It is not a command of its own, so that no help and no list has it.
@@ -159,7 +159,7 @@ impl<'a> Line<'a> {
         if current.starts_with('-') {
             return self.flags();
         }
-        let place = Place { path: &self.path, before: &self.positionals };
+        let place = CursorPosition { path: &self.path, before: &self.positionals };
         let words = if self.positionals.is_empty() { self.commands() } else { Fitting::default() };
         words.and(Values::here().at(&place)).and(self.positional())
     }

@@ -16,7 +16,7 @@ use super::complete::Fitting;
 
 /// Where the cursor stands: behind which commands, and behind which other words.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct CursorPosition<'a> {
     pub(super) path: &'a [&'a str],
     pub(super) before: &'a [String],
 }
@@ -35,7 +35,7 @@ impl Values {
     }
 
     /// The words for a place without a flag.
-    pub(super) fn at(&self, place: &Place<'_>) -> Fitting {
+    pub(super) fn at(&self, place: &CursorPosition<'_>) -> Fitting {
         match (place.path, place.before) {
             (["rollback"], []) => self.ids().and(self.plans()).and(self.checkpoints(None)),
             (["checkpoint", "rm"], []) => self.ids().and(self.checkpoints(None)),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 
+use super::command_line::Cli;
 use super::own_place::{self, OwnFile};
-use crate::args::Cli;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 

@@ -10,8 +10,8 @@ use loop_core::agent::shell_words::quoted;
 use loop_core::view::History;
 use loop_host::agents::first_installed;
 
+use super::command_line::{Cli, Verb};
 use super::{history, start};
-use crate::args::{Cli, Verb};
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::{Loudness, Printer};

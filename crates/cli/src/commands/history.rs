@@ -3,6 +3,7 @@ use clap::Args;
 use loop_core::changes::{Changes, changed_names};
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{Entry, Fact, Order, RunState};
+use loop_core::settings::PROMISE;
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::{AttemptRow, Events, History, IterationRow, Record};
@@ -220,7 +221,7 @@ fn row(row: &IterationRow, columns: OptionalColumns) -> Vec<String> {
     let mut cells = vec![
         row.iteration.to_string(),
         row.checkpoint.clone().unwrap_or_else(|| "-".to_owned()),
-        promise(row.promise).to_owned(),
+        promise(promise_of(row)).to_owned(),
     ];
     cells.extend(columns.gates.then(|| gates_words(row)));
     let tests = row.tests.map_or_else(|| "-".to_owned(), |tests| format!("{}/{}", tests.passed, tests.ran()));
@@ -244,6 +245,12 @@ fn agents_words(row: &IterationRow) -> String {
     let mut names: Vec<String> = row.attempts.iter().map(name).collect();
     names.dedup();
     text::one_line(&names.join(" → "), 80)
+}
+
+/// What the gate called promise said. Where there is none: what the gates said together.
+fn promise_of(row: &IterationRow) -> Option<Verdict> {
+    let own = row.gates.iter().find(|gate| gate.name == PROMISE);
+    own.map_or(row.promise, |gate| Some(gate.verdict))
 }
 
 fn promise(verdict: Option<Verdict>) -> &'static str {

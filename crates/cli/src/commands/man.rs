@@ -5,9 +5,9 @@ use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 use loop_core::text::nearest;
 
+use super::command_line::Cli;
 use super::own_place::{self, OwnFile};
 use super::{loopd, loopr, manual_page};
-use crate::args::Cli;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 

@@ -2,6 +2,21 @@
 //!
 //! A command reads its arguments, calls host, and prints through `render`. Rules about loops are in core; starting and
 //! resuming a run is `loop_host::launch`. Files that are not verbs hold what several verbs share.
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | watch a run from another process | `journal::Tail`, `Follower` as in `commands/watch.rs`; `Now::of`; `host/index.rs` |
+//! | draw on the whole screen | a command as `commands/status.rs` (`--watch`); rows, columns, Enter: `host/terminal.rs` |
+//! | whole screen: not there yet | raw mode, keys, second screen: `host/terminal.rs`; SIGWINCH: `host/signals.rs` |
+//! | whole screen: an outside crate | a decision record, then `DOORS` in `xtask/src/rules/edges.rs` |
+//! | which loop is meant without an id | `cli/here.rs` |
+//! | pages of the manual from the code | `xtask/src/manual.rs`, `cli/commands/manual_page.rs` |
+//! | what the manual may not leave out | `xtask/src/rules/manual.rs`; files: `cli/tests/it/manual.rs` |
+//! | an example of a specification | `cli/tests/it/examples/`; run by `examples.rs` |
+//! | complete a word in shells | places and flags: `cli/commands/complete.rs`; words: `complete_values.rs` |
+//! | the Debian package, the picture of README | `xtask/src/deb.rs`, `xtask/src/picture/` |
+//! | change what `loop commit` commits or refuses | `host/user_commit/`; its message: `cli/render/commit_message.rs` |
+//! | change what `loop bug` has, or takes out | `cli/commands/bug.rs`, `host/bug_report.rs`; `core/redaction.rs` |
 pub(crate) mod accept;
 pub(crate) mod acp_bridge;
 pub(crate) mod agents;
@@ -12,6 +27,7 @@ pub(crate) mod bug;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
 mod checkpoint_lookup;
+pub(crate) mod command_line;
 pub(crate) mod commit;
 pub(crate) mod compare;
 mod complete;
@@ -80,7 +96,7 @@ use clap::error::ErrorKind;
 
 use loop_host::agents::first_installed;
 
-use crate::args::{Cli, Verb, whole_command};
+use self::command_line::{Cli, Verb, whole_command};
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind, from_clap};
 use crate::render::printer::{self, Loudness, Printer};

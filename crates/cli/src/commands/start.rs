@@ -32,12 +32,13 @@ use crate::render::{header, hidden};
 /// Start a loop
 #[derive(Debug, Args)]
 #[command(after_help = MORE_FLAGS, after_long_help = "")]
+#[command(mut_arg("workspace", |arg| arg.hide_short_help(true)))]
 pub(crate) struct StartArgs {
     /// The task for the agent; `-` reads it from stdin
     #[arg(value_name = "PROMPT")]
     prompt: Option<OsString>,
     /// Read the prompt from a file
-    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt", hide_short_help = true)]
     prompt_file: Option<PathBuf>,
     #[command(flatten)]
     place: PlaceArg,
@@ -45,7 +46,7 @@ pub(crate) struct StartArgs {
     #[arg(long)]
     dry_run: bool,
     /// Print events as lines of JSON instead of a summary
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     json: bool,
     /// Read settings from this file, too: TOML, or YAML with the names of the autonomous loop specification. They count
     /// more than your own file

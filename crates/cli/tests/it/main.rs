@@ -24,6 +24,7 @@ mod diff;
 mod documented_starts;
 mod endings;
 mod ends;
+mod engine_answers;
 mod errors;
 mod escapes;
 mod examples;

@@ -400,6 +400,41 @@ fn every_line_that_an_end_screen_a_status_or_a_list_prints_is_accepted() {
     assert!(count > 60, "only {count} lines were found: the search is broken");
 }
 
+/// What somebody sees first: these need no loop.
+const FIRST_SCREENS: [&[&str]; 4] = [&[], &["doctor"], &["agents"], &["demo"]];
+
+/// The lines of a first screen, and why those of them are wrong that are not accepted.
+fn check_first_screen(user: &TestEnv, words: &[&str]) -> (usize, Vec<String>) {
+    let ran = user.run(words).expect_code(0);
+    // A hint of the doctor stands behind an arrow.
+    let text = format!("{}{}", ran.out(), ran.err()).replace("→ ", "");
+    let id = (words == ["demo"]).then(|| user.id());
+    let lines = printed(&text);
+    let wrong = lines.iter().filter_map(|line| {
+        let Some(id) = id.as_ref().filter(|id| line.contains(id.as_str())) else {
+            let line = line.replace("the command that shows it is done", "make test").replace("NAME", "claude");
+            return check_line(&line);
+        };
+        let (code, said) = execute(user, &filled(line));
+        (![0, 1, 2].contains(&code)).then(|| format!("{words:?}: {line}: exit {code} for {id}\n{said}"))
+    });
+    (lines.len(), wrong.collect())
+}
+
+#[test]
+fn every_line_that_the_first_screens_print_is_accepted() {
+    // With agents on the PATH, and without one.
+    let users = [project(), user()];
+    let screens: Vec<(&TestEnv, &[&str])> =
+        users.iter().flat_map(|user| FIRST_SCREENS.iter().map(move |words| (user, *words))).collect();
+    let checked: Vec<_> = screens.iter().map(|(user, words)| check_first_screen(user, words)).collect();
+    let wrong: Vec<String> = checked.iter().flat_map(|(_, wrong)| wrong.clone()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for ((count, _), (_, words)) in checked.iter().zip(&screens) {
+        assert!(*count > 0, "no line of {words:?} was found: the search is broken");
+    }
+}
+
 /// Lines of pages that are not executed, and why. A line is named by its beginning.
 const NOT_EXECUTED: [(&str, &str); 13] = [
     ("loop inject PLAN", "needs branches at work; plan_faces.rs executes it"),

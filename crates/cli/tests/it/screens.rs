@@ -224,6 +224,19 @@ fn history_says_which_gates_fail_and_how_many_tests_pass() {
 }
 
 #[test]
+fn the_column_promise_is_about_the_promise_where_only_another_required_gate_fails() {
+    // UR-2.4
+    let user = user();
+    user.run(&start("echo x > a", "test -e a", &["--gate", "lint=test -e linted", "-n", "1"])).expect_code(1);
+    let id = user.id();
+    let text = user.run(&["history", &id]).expect_code(0).out();
+    let row = text.lines().find(|line| line.contains("iter-001")).unwrap_or_default();
+    assert!(row.contains("PASS ✓   1/2 (lint)") && row.ends_with("fail"), "{text}");
+    let json = user.run(&["history", &id, "--json"]).expect_code(0).json();
+    assert_eq!(json["iterations"][0]["promise"], "fail", "what all required gates say together");
+}
+
+#[test]
 fn tables_fit_a_terminal_of_any_width() {
     let user = user();
     let task = "a task with a long sentence that says what is to be done in this folder, and why";

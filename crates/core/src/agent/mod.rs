@@ -13,6 +13,13 @@
 //! | [`env`] | which variables an agent gets; secrets taken out of bytes |
 //! | [`described`] [`error_words`] `which` [`shell_words`] | an agent that a person described, how it words errors; the agent of a run; arguments split |
 //! | [`signature`] | an error as a short text that is the same when it comes again |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | read limits from another agent's output | `windows` of `Reading`; `core/agent/provider/window.rs` |
+//! | change what the words of an error mean | `core/agent/provider/wording.rs` |
+//! | raise the version of an agent program | `crates/testkit/agents/raise`, new releases (`docs/agents.md`) |
+//! | change what an agent sees of the environment | `core/agent/env/catalogue.rs` |
 pub mod acp;
 pub mod adapter;
 mod aider;
@@ -52,7 +59,7 @@ pub use env::environment::{
 pub use env::secrets::{Redactor, Secrets};
 pub use provider::failure::{FAILURES, Failure, Reset, ResetSource};
 pub use provider::window::{LimitWindow, WindowSource, WindowState};
-pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+pub use reading::{Denials, End, Live, ProgramReport, Reader, Reading, Terminal, Usage};
 pub use registry::{ADAPTERS, adapter};
 pub use report::{AgentReport, StreamReport};
 pub use stream::Stream;

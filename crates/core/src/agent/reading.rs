@@ -7,6 +7,7 @@ use super::provider::reset::{self, Clock};
 use super::provider::window::{self, LimitWindow, WindowState};
 use super::stream::LINE_BYTES_MAX;
 use crate::ended::Ended;
+use crate::text::NameList;
 
 /// How the stream of an agent ended by its own account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,6 +112,32 @@ pub struct Denials {
     pub first: Option<String>,
 }
 
+/// What the program said about its own run: how it began, and how long it waited for its provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProgramReport {
+    /// The tools that its model may call, the first of them by name.
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub tools: NameList,
+    /// The folder that it works in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// What it may do without a question, in its own word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
+    /// How much of its time its provider took, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_duration_ms: Option<u64>,
+}
+
+impl ProgramReport {
+    /// Whether it said nothing of this.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Everything that a reader finds in a stream. The texts are as long as they came; the code that stores them shortens
 /// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -125,6 +152,8 @@ pub struct Reading {
     pub session_lost: bool,
     /// The model, as the program reported it.
     pub model: Option<String>,
+    /// What the program said about its own run.
+    pub program: ProgramReport,
     /// What it used.
     pub usage: Usage,
     /// How many tools were called; none where that is not known.

@@ -1,7 +1,7 @@
 //! What one attempt of an agent is reported as: how it ended, and a bounded summary of what it wrote.
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, Denials, Failure, LimitWindow, Reading, Reset, Terminal, Usage};
+use super::{Claim, Denials, Failure, LimitWindow, ProgramReport, Reading, Reset, Terminal, Usage};
 use crate::ended::{Ended, Output};
 use crate::text::{self, TextDigest};
 
@@ -87,6 +87,9 @@ pub struct StreamReport {
     /// The model, as the program reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What the program said about its own run.
+    #[serde(skip_serializing_if = "ProgramReport::is_nothing")]
+    pub program: ProgramReport,
     /// What it used.
     pub usage: Usage,
     /// How many tools were called.
@@ -155,6 +158,11 @@ impl StreamReport {
             session: reading.session.map(short),
             session_lost: reading.session_lost,
             model: reading.model.map(short),
+            program: ProgramReport {
+                cwd: reading.program.cwd.map(short),
+                permission_mode: reading.program.permission_mode.map(short),
+                ..reading.program
+            },
             usage: reading.usage,
             tool_calls: reading.tool_calls,
             denials: Denials { first, ..reading.denials },

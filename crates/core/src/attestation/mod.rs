@@ -14,6 +14,10 @@
 //! | `check` | what a check of a proof found, what that means, and its exit code |
 //!
 //! Nothing here signs, reads a file or runs anything; `loop_host::attestation` does.
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | change the proof that is handed over, or its check | `core/attestation/`, `host/attestation/`; notes: `user_git/` |
 pub mod base;
 pub mod base64;
 pub mod canonical;

@@ -13,6 +13,10 @@
 //! | `agent_flags` | arguments that another tool gives to an agent |
 //! | `task_list` | Markdown lists with boxes: counted, and a prompt for them |
 //! | `ralph` `ralph_tui` `prd` `ralphex` `loopr` `daedalos` | the tools, a file each |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | import files of another tool, or map one more key | `core/import/<tool>.rs`; reading: `host/import_source.rs` |
 mod account;
 mod agent_flags;
 mod assignments;

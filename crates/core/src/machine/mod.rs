@@ -9,6 +9,13 @@
 //! | `orders` | orders that have no answer yet, whether they are overdue, and what a crash leaves of them |
 //!
 //! Journal, driver and index of the host know nothing else of a machine. It has no clock and no files.
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | second machine: what decides | `DECIDING` in `xtask/src/rules/bookkeeping.rs`; its folder: `host/paths.rs` |
+//! | second machine: its list | `Indexed` in `host/index.rs`; split `host/run_folder.rs` first: `Holder` has a workspace |
+//! | second machine: its requests | `core/control.rs`, `host/requests.rs` are those of a run; `Signals::take` is general |
+//! | second machine: beside runs | one process drives one machine: signals and orphans are per process (`daemon/lib.rs`) |
 mod orders;
 
 use serde::Serialize;

@@ -28,6 +28,15 @@
 //! | `outside` | what outside of the workspace may decide what a gate says, and what a change there means |
 //! | `item` | whether a loop of one item of a list passed, what the next one changes, when the item ends |
 //! | `probe` | how a copy is changed so that good gates must fail: canary, undo, hunks |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | change when a loop counts as stuck | `core/policy/breaker.rs`; what it counts: `evidence` in `core/run/judge.rs` |
+//! | change the progress score, or compare outputs | `core/policy/score.rs`, `similarity.rs`; `host/score_signals.rs` |
+//! | change what is expected of a provider's limits | `core/policy/forecast.rs`; kept by `host/ledger/quota.rs` |
+//! | change which state is the best | `core/policy/rank.rs` |
+//! | change what a call costs, a limit over all runs | `core/policy/reserve.rs`, `host/ledger/` |
+//! | change what follows from a class of failure | `core/policy/failures.rs`; how long to wait: `core/policy/wait.rs` |
 pub mod alert;
 pub mod breaker;
 pub mod budget;

@@ -5,7 +5,7 @@ use crate::agent::StreamReport;
 use crate::agent::{Failure, ResetSource};
 use crate::machine::Deciding;
 use crate::policy::failures::{FailureAction, FailureTable};
-use crate::time::{self, At};
+use crate::time::At;
 
 /// The first wait where the provider does not say how long to wait.
 const FIRST_MS: u64 = 5_000;
@@ -132,11 +132,4 @@ fn jitter(salt: u64, most: u64) -> u64 {
     let most = most.min(LONG_JITTER_MS_MAX);
     let least = most / 20;
     least + (mixed >> 33) % (most - least + 1)
-}
-
-/// For people: until when, on the clock of the world.
-#[must_use]
-pub fn until_text(wait: &Wait, now: At) -> String {
-    let left = wait.until_ms.saturating_sub(now.wall_ms);
-    format!("{} ({} left)", time::rfc3339(wait.until_ms), time::spaced(left / 1000 * 1000))
 }

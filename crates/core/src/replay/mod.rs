@@ -10,6 +10,10 @@
 //! Only rules that stop are replaced. Until such a rule would have stopped a run, the agent saw the same and did the same,
 //! so what was recorded holds. After that nothing is needed. A run that the recorded policy ended, and the other one
 //! would have continued, cannot be known, and is counted as that.
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | replay recorded runs under another policy | `core/replay/`; which keys: `policy.rs`; `cli/commands/replay.rs` |
 mod fold;
 mod policy;
 mod selection;

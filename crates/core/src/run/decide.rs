@@ -28,7 +28,7 @@ use crate::time;
 
 /// No wait for a free call is longer.
 const HOUR_MS: u64 = 3_600_000;
-/// How long the calls of others are waited for before it is asked again.
+/// While calls of other runs use up a limit, the run asks again after this time.
 const OTHERS_MS: u64 = 15_000;
 
 /// What the list says.
@@ -40,7 +40,7 @@ pub enum Next {
     Iterate,
     /// Nothing is done for a while.
     Hold(HoldCause, u64),
-    /// The workspace is made what a checkpoint says.
+    /// The state of a checkpoint is restored in the workspace.
     RollBack,
     /// Something else is tried, because the loop is stuck.
     Recover(RecoveryDecision),
@@ -108,7 +108,7 @@ pub fn at_once(state: &RunState, deciding: &Deciding) -> Option<Next> {
 pub fn decide(state: &RunState, deciding: &Deciding) -> Next {
     let next = PRECEDENCE.iter().find_map(|rule| (rule.judge)(state, deciding)).unwrap_or(Next::Iterate);
     match &next {
-        // Where the last state passes its gates, what speaks against it is the reason, and not only the limit.
+        // If the last state passes its gates and is not proven, that is the reason of the end, together with the limit.
         Next::Conclude(Outcome::Exhausted, reason) => passed_but(state, Some(&reason.text)).unwrap_or(next),
         Next::Conclude(..)
         | Next::Iterate
@@ -147,7 +147,8 @@ fn abort_asked(state: &RunState, _: &Deciding) -> Option<Next> {
     conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped by {by}"))
 }
 
-/// What a cut-off attempt left is checkpointed before the run ends, unless a person cancelled that, too, or it cannot be done.
+/// Whether the work of a cut-off attempt is checkpointed before the run ends. It is not where a person cancelled this
+/// checkpoint, too, or where it cannot be taken.
 fn saves_first(state: &RunState) -> bool {
     let due = matches!(state.phase, Phase::AttemptGuard(AfterAttempt::Interrupted) | Phase::InterruptedCheckpoint);
     let can = state.trouble.host_failure().is_none()
@@ -165,7 +166,7 @@ fn host_failure(state: &RunState, _: &Deciding) -> Option<Next> {
     conclude(Outcome::Unable, ReasonCode::HostFailure, what.to_owned())
 }
 
-/// A rollback comes before *done*: the work that would be reported as done is undone by it.
+/// A rollback comes before *done*: it would undo the work that is reported as done.
 fn rollback_asked(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let (target, _) = judge::rollback_target(state)?;
     // One that was begun comes first of all: the workspace is half-restored.
@@ -221,7 +222,7 @@ fn gates_pass(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Verified, ReasonCode::GoalComplete, text)
 }
 
-/// Whether the agent is to work first, and no iteration that is remembered has changed anything.
+/// Whether the setting says that the agent works first, and no iteration has changed anything yet.
 fn must_work(state: &RunState, deciding: &Deciding) -> bool {
     let worked = |evidence: &IterationEvidence| match (evidence.files, evidence.noticed) {
         (Some(files), _) => files > 0,
@@ -261,7 +262,8 @@ fn tamper(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Tampered, ReasonCode::Tamper, text)
 }
 
-/// Where no gate is, the agent's word: its tag, or its signal, said often enough, with nothing more to change.
+/// Without a gate the agent's word decides: its promise tag, or its exit signal in enough iterations in a row, the last
+/// of which changed nothing.
 fn claimed(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let report = newest_report(state).filter(|report| !state.gated() && !report.failed())?;
     let tag = state.settings.read(deciding).values.gate.completion_promise.as_deref();
@@ -361,10 +363,10 @@ fn answer(state: &RunState, deciding: &Deciding) -> Option<Next> {
     }
 }
 
-/// The hour has seen as many calls as it may.
+/// The limit of calls per hour is reached.
 fn hour(state: &RunState, deciding: &Deciding) -> Option<Next> {
     match state.budget.call()? {
-        // Calls that others are making stand in the way: it is asked again soon.
+        // Calls of other runs use up the limit now: the run asks again soon.
         Reserved::Denied { free_in_ms: None, .. } => Some(Next::Hold(HoldCause::Calls, OTHERS_MS)),
         Reserved::Denied { cap: Cap::CallsPerHour, free_in_ms: Some(ms), .. } => {
             if state.time_left(deciding).is_some_and(|left| *ms > left) {
@@ -377,7 +379,7 @@ fn hour(state: &RunState, deciding: &Deciding) -> Option<Next> {
     }
 }
 
-/// The day has seen as much as it may, of all runs together.
+/// All runs together have reached a limit of the day.
 fn calls_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     if choice::is_used_up(state, state.settings.read(deciding)) {
         let text = "all loops together have used up the calls of the scarcest model that --opus-limit allows today, and \
@@ -455,7 +457,7 @@ fn recovery(state: &RunState, deciding: &Deciding) -> Option<Next> {
     Some(Next::Hold(HoldCause::Stuck, PAUSE_MS_MAX))
 }
 
-/// Nothing comes of it: which count says so, what each iteration showed, and what to change.
+/// The loop gets no further. The reason names the count that shows it, the iterations, and the setting.
 fn breaker(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let counts = state.progress.streaks();
     let all = &state.settings.read(deciding).breaker;
@@ -481,7 +483,7 @@ fn breaker(state: &RunState, deciding: &Deciding) -> Option<Next> {
             format!("it said {count} times in a row that it is done, without the exit signal"),
         ),
     };
-    // Two declines are seen in three answers, a return between two states.
+    // A decline compares an answer with the one before it, so one more iteration is shown. A return needs two more.
     let more = u32::from(trip == Trip::Decline) + if trip == Trip::Oscillation { 2 } else { 0 };
     let shown = counts.shown(trip, count + more);
     let setting = state.settings.read(deciding).resolved.how_to_set_threshold(trip);
@@ -543,9 +545,9 @@ fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
-/// Only a person can fix these, or the user said that they end a run.
+/// Failures that only a person can fix, and those for which the setting says stop.
 fn login_billing_or_model(state: &RunState, deciding: &Deciding) -> Option<Next> {
-    // What the agent of a rung cannot do ends the rung.
+    // If the agent of a rung cannot work, the rung ends, and not the run.
     let of_rung = state.recovery.was_refused_in(state.iteration);
     let failure = state.agent.failure().filter(|_| state.agent_ended() && !of_rung)?;
     let table = &state.settings.read(deciding).values.agent.on_failure;

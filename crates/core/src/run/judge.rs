@@ -33,9 +33,9 @@ use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper,
 use crate::text;
 use crate::text::NameList;
 
-/// So many iterations in a row that only asked in words, and changed nothing, are a question.
+/// After so many iterations in a row that changed nothing and asked in words, the agent has a question.
 const ASKING_MAX: u32 = 2;
-/// The first line of a program is not longer: what session, model and tools it has.
+/// The first line of a program, with its session, model and tools, is not longer than this.
 const FIRST_LINE_BYTES_MAX: u64 = 16 * 1024;
 /// How much of an error its signature is made of.
 const ERROR_BYTES_MAX: usize = 4096;
@@ -148,7 +148,7 @@ fn iteration_ends(
     match stopped {
         Some(CancelCause::Timeout) => {
             judgement.timed_out = true;
-            // What is waited for as a hang is one also where it is not waited for.
+            // It is a hang, also where the setting says not to wait for one.
             judgement.failure = wrote_nothing(report).then_some(Failure::Hang);
             judgement.continue_session = true;
             judgement.notes.push(PromptNote::TimedOut { limit_ms: settings.timeout_ms });
@@ -238,7 +238,7 @@ fn agent_unable(state: &RunState, failure: Failure, deciding: &Deciding) -> Opti
     })
 }
 
-/// Whether another enabled agent works while this one waits, and whether one that waits too will work later.
+/// Two answers, if this agent waits: whether another enabled agent can work now, and whether one can now or later.
 fn others_while(state: &RunState, wait: &Wait, deciding: &Deciding) -> (bool, bool) {
     let settings = state.settings.read(deciding);
     let agent = state.agent_name();
@@ -331,7 +331,7 @@ pub(super) fn interruption(state: &RunState, deciding: &Deciding) -> Option<Stri
     state.checkpoints.before().filter(|_| wanted && cut_off).map(str::to_owned)
 }
 
-/// An iteration that changed nothing: was it refused everything, or does it ask in words?
+/// What an iteration means that changed nothing: its tools were refused, or it asks in words.
 pub(super) fn measurement(state: &RunState, _: &Deciding) -> MeasurementJudgement {
     let mut judgement = MeasurementJudgement::default();
     let delta = state.progress.delta();
@@ -368,7 +368,7 @@ pub(super) fn gate(state: &RunState, deciding: &Deciding) -> GateJudgement {
         ended: &ended.report.ended,
         tests: ended.report.tests.as_deref(),
         ran_before: gate.completed(),
-        // What fails before iteration 1 while the gate passes is named with the proof: it is not the agent's work.
+        // Tests that fail before iteration 1 although the gate passes are named in the proof: the agent did not cause them.
         earlier: (state.iteration > 0).then(|| gate.earlier_tests()),
         trust_exit: gate.spec().trust_exit,
     };
@@ -390,7 +390,7 @@ pub(super) fn says_nothing(cause: CancelCause) -> bool {
 /// What all gates together said of a state.
 pub(super) fn round(state: &RunState, point: GatePoint, deciding: &Deciding) -> RoundJudgement {
     let rank = rank_now(state, deciding);
-    // Better than ever: what a flaky test loses and finds again is not progress.
+    // Only what is better than the best so far counts: a flaky test that passes again is not progress.
     let improved = state.progress.peak().is_some_and(|peak| rank > peak);
     let compares = match point {
         GatePoint::Iteration(_) | GatePoint::Baseline | GatePoint::Reopened(0) | GatePoint::RolledBack(0) => true,
@@ -398,8 +398,8 @@ pub(super) fn round(state: &RunState, point: GatePoint, deciding: &Deciding) -> 
         // A branch that won is better than everything before. Another state that was restored is known already.
         GatePoint::RolledBack(_) => state.progress.best().is_some_and(|best| rank > best.rank),
     };
-    // What the gates say by changed protected files says nothing about how good a state is. Of two that are equally
-    // good the later is better: it holds more of the work.
+    // Where protected files were changed, the verdicts do not show how good a state is. Of two equally good states the
+    // later one is better: it has more of the work.
     let best = match state.progress.best() {
         _ if !compares || state.guard.stands_tampered() => BestJudgement::NotCompared,
         Some(best) if rank < best.rank => BestJudgement::No,
@@ -488,7 +488,7 @@ fn iteration(state: &RunState, improved: bool, deciding: &Deciding) -> Iteration
     let reverted = revert_to.is_some();
     let shortest_ms = settings.values.limits.warnings().shortest_ms.unwrap_or(0);
     let streaks = breaker::count(state.progress.streaks(), &evidence, &settings.breaker, deciding);
-    // Without a gate the changes are all there is. What changed protected files say counts for nothing.
+    // Without a gate only the changes count. Verdicts with changed protected files do not count.
     let by_score = by_score && score.is_some();
     let better = if state.gated() && !by_score { improved } else { evidence.progress };
     let better = Better { better: better && revert_to.is_none() && !state.guard.stands_tampered(), by_score };
@@ -509,7 +509,7 @@ fn iteration(state: &RunState, improved: bool, deciding: &Deciding) -> Iteration
     }
 }
 
-/// How much came of the iteration, where its output was compared.
+/// The progress score of the iteration, where its output was compared.
 fn score(state: &RunState) -> Option<Score> {
     let delta = state.progress.delta();
     let output = delta.output_difference?;
@@ -551,7 +551,7 @@ fn evidence(state: &RunState, improved: bool, reverted: bool) -> IterationEviden
     let moved = match (delta.files, delta.noticed) {
         (Some(files), _) => files > 0 || delta.ignored,
         (None, Some(noticed)) => noticed,
-        // Nobody measures: an unchanged gate is the best evidence there is.
+        // Nothing is measured: the best evidence is that no gate says anything else.
         (None, None) if state.gated() => !gates_same,
         (None, None) => claim.is_some_and(|claim| claim.claims_progress()),
     };
@@ -569,7 +569,7 @@ fn evidence(state: &RunState, improved: bool, reverted: bool) -> IterationEviden
         words: words.map(|words| words.sha256.clone()),
         words_bytes: words.map_or(0, |words| words.bytes),
         says_tests: claim.is_some_and(|claim| claim.test_only()),
-        // One that failed could not say how it stands.
+        // An agent that failed could not report its status.
         block: claim.is_some() || failed,
         says_done,
         exit_signal: claim.is_some_and(|claim| claim.exit_signal),
@@ -606,7 +606,7 @@ pub(super) fn guard(state: &RunState, deciding: &Deciding) -> GuardJudgement {
     };
     let allowed = state.settings.read(deciding).values.guard.on_tamper == OnTamper::Allow;
     let by_gates = matches!(point, GuardPoint::Gates(_));
-    // What the agent did and nobody restored is there still when the gates are done: it is not theirs.
+    // A change by the agent that was not restored is still there after the gates. The gates did not make it.
     let known = state.guard.found().is_some_and(|found| !found.restored && found.tampered == report.tampered);
     let tamper = if report.tampered.is_nothing() {
         Tamper::None
@@ -627,7 +627,8 @@ pub(super) fn guard(state: &RunState, deciding: &Deciding) -> GuardJudgement {
     GuardJudgement { point: *point, tamper, suspect, asks, note }
 }
 
-/// The file that may be the work, or was restored in the two iterations before, and is not restored.
+/// The file that a person is asked about: it may be the work, or it was restored in the two iterations before, and now
+/// it is not restored.
 fn asked_about(state: &RunState, point: GuardPoint, report: &GuardReport) -> Option<String> {
     let GuardPoint::Agent(iteration, _) = point else { return None };
     let maybe_work = state.guard.maybe_work().iter().map(String::as_str);

@@ -29,6 +29,17 @@
 //! | `branches` | what a run that is stuck tries in copies, and what came of it |
 //! | `checkpoint_name` | how people name checkpoints |
 //! | `outcome` | outcomes, reasons, and the one table to status and exit code |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | add a limit | a rule in `decide.rs`, `ReasonCode`, a setting, `RunLimit` in `view/limits.rs`; then the compiler leads |
+//! | measure over the whole run | between which trees: `host/checkpoint_thread.rs`; a rollback: `Progress::rolled_back` |
+//! | a limit that needs checkpoints | at a start: `host/launch/checks.rs`, `start.rs`; resume and set: `host/changes.rs` |
+//! | stuck: what a rung changes | `core/run/rung_choice.rs`; stored: `recovery.rs`; its prompt: `core/prompt/mutate.rs` |
+//! | stuck: another agent | checked first: `host/usable_agent.rs`, `launch/container.rs`; described: `run/agent.rs` |
+//! | add an alert, change when it is reported | `core/policy/alert.rs`; its evidence: `core/run/alerts.rs` |
+//! | remember something for later prompts | decided in `core/run/remember.rs`, stored in `run/memory.rs` |
+//! | let an agent write a short text | `core/run/text_order.rs`, `core/prompt/summary.rs`, `host/text_writer.rs` |
 mod agent;
 mod alert_due;
 mod alerts;

@@ -391,7 +391,7 @@ pub(super) fn next(state: &RunState, deciding: &Deciding) -> Option<RecoveryDeci
     let Some(rung) = usize::try_from(done).ok().and_then(|done| rungs.get(done)) else {
         return Some(RecoveryDecision::UsedUp { trigger });
     };
-    let place = Place { trigger, cause, number: done + 1 };
+    let place = RungPosition { trigger, cause, number: done + 1 };
     Some(begin(state, settings, place, *rung))
 }
 
@@ -413,14 +413,14 @@ pub(super) fn holds_breaker(state: &RunState, deciding: &Deciding) -> bool {
 
 /// Where a rung stands.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct RungPosition {
     trigger: u32,
     cause: StuckCause,
     number: u32,
 }
 
-fn begin(state: &RunState, settings: &Settings, place: Place, rung: Rung) -> RecoveryDecision {
-    let Place { trigger, cause, number } = place;
+fn begin(state: &RunState, settings: &Settings, place: RungPosition, rung: Rung) -> RecoveryDecision {
+    let RungPosition { trigger, cause, number } = place;
     let left_out = |why: String, out_of: Option<BranchesLack>| {
         RecoveryDecision::Ended(RungEnded {
             trigger,

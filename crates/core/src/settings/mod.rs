@@ -14,6 +14,10 @@
 //! | `profiles/` | tables of defaults and other names, one for each profile |
 //! | `reference` | the reference page and the schema |
 //! | `error` | what is wrong with a setting, and where |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | another nested name of the autonomous YAML, a mode | `core/settings/profiles/autonomous.rs`, `modes.rs` |
 mod agents;
 mod amounts;
 mod catalogue;

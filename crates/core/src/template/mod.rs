@@ -11,6 +11,12 @@
 //! | `write` | texts of new templates: from a run, and to begin with |
 //!
 //! The templates of the program are files of `built_in`.
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | change or add a built-in template | `core/template/built_in/`; what is read and found: `core/template/` |
+//! | templates on disk, their approval | `host/templates.rs`; at a start: `host/launch/template.rs`, `approval.rs` |
+//! | a template of several loops | `core/template/` (`phases`); as a workflow: `host/plan/phases.rs` |
 mod layer;
 mod read;
 mod write;

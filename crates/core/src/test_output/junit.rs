@@ -9,7 +9,7 @@ const DEPTH_MAX: usize = 50;
 
 #[derive(Debug, Default)]
 pub(super) struct Junit {
-    place: Place,
+    place: XmlPosition,
     tag: Vec<u8>,
     suites: Vec<String>,
     case: Option<(String, TestStatus)>,
@@ -19,7 +19,7 @@ pub(super) struct Junit {
 
 /// Where in the text the scan is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum XmlPosition {
     #[default]
     Outside,
     Tag,
@@ -57,11 +57,11 @@ impl Junit {
     fn push(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
-            if self.place == Place::Outside {
+            if self.place == XmlPosition::Outside {
                 let Some(at) = memchr::memchr(b'<', rest) else { return };
                 rest = rest.get(at + 1..).unwrap_or_default();
                 self.tag.clear();
-                self.place = Place::Tag;
+                self.place = XmlPosition::Tag;
                 continue;
             }
             let Some((byte, after)) = rest.split_first() else { return };
@@ -70,38 +70,38 @@ impl Junit {
         }
     }
 
-    fn next(&mut self, byte: u8) -> Place {
+    fn next(&mut self, byte: u8) -> XmlPosition {
         match (self.place, byte) {
-            (Place::Outside, _) => Place::Outside,
-            (Place::Comment(2), b'>') | (Place::Raw(2), b'>') => Place::Outside,
-            (Place::Comment(seen), b'-') => Place::Comment((seen + 1).min(2)),
-            (Place::Comment(_), _) => Place::Comment(0),
-            (Place::Raw(seen), b']') => Place::Raw((seen + 1).min(2)),
-            (Place::Raw(_), _) => Place::Raw(0),
-            (Place::Quoted(quote), _) => {
+            (XmlPosition::Outside, _) => XmlPosition::Outside,
+            (XmlPosition::Comment(2), b'>') | (XmlPosition::Raw(2), b'>') => XmlPosition::Outside,
+            (XmlPosition::Comment(seen), b'-') => XmlPosition::Comment((seen + 1).min(2)),
+            (XmlPosition::Comment(_), _) => XmlPosition::Comment(0),
+            (XmlPosition::Raw(seen), b']') => XmlPosition::Raw((seen + 1).min(2)),
+            (XmlPosition::Raw(_), _) => XmlPosition::Raw(0),
+            (XmlPosition::Quoted(quote), _) => {
                 self.keep(byte);
-                if byte == quote { Place::Tag } else { Place::Quoted(quote) }
+                if byte == quote { XmlPosition::Tag } else { XmlPosition::Quoted(quote) }
             }
-            (Place::Tag, b'>') => {
+            (XmlPosition::Tag, b'>') => {
                 self.whole_tag();
-                Place::Outside
+                XmlPosition::Outside
             }
             // What was taken for a tag was a sign of its own.
-            (Place::Tag, b'<') => {
+            (XmlPosition::Tag, b'<') => {
                 self.tag.clear();
-                Place::Tag
+                XmlPosition::Tag
             }
-            (Place::Tag, b'"' | b'\'') if self.is_known() => {
+            (XmlPosition::Tag, b'"' | b'\'') if self.is_known() => {
                 self.keep(byte);
-                Place::Quoted(byte)
+                XmlPosition::Quoted(byte)
             }
-            (Place::Tag, _) => {
+            (XmlPosition::Tag, _) => {
                 self.keep(byte);
                 match self.tag.as_slice() {
-                    b"!--" => Place::Comment(0),
-                    b"![CDATA[" => Place::Raw(0),
-                    _ if self.tag.len() > 12 && !self.is_known() => Place::Outside,
-                    _ => Place::Tag,
+                    b"!--" => XmlPosition::Comment(0),
+                    b"![CDATA[" => XmlPosition::Raw(0),
+                    _ if self.tag.len() > 12 && !self.is_known() => XmlPosition::Outside,
+                    _ => XmlPosition::Tag,
                 }
             }
         }

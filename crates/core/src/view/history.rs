@@ -9,7 +9,7 @@ use super::restored::RestoredRow;
 use super::rungs::RungRow;
 use super::score::ScoreView;
 use super::{JSON_VERSION, seconds};
-use crate::agent::{Claim, Failure, Usage};
+use crate::agent::{Claim, Failure, ProgramReport, Usage};
 use crate::ids::OrderId;
 use crate::policy::gate::Verdict;
 use crate::run::{
@@ -299,6 +299,9 @@ pub struct AttemptRow {
     pub usage: UsageRow,
     /// The agent's own session.
     pub session: Option<String>,
+    /// What the agent's program said about its own run.
+    #[serde(skip_serializing_if = "ProgramReport::is_nothing")]
+    pub program: ProgramReport,
     /// Who worked, where several agents are enabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -467,6 +470,7 @@ impl History {
                 reset_at: None,
                 usage: UsageRow::default(),
                 session: None,
+                program: ProgramReport::default(),
                 agent: several.then(|| agent.clone()),
                 model: model.filter(|_| several),
                 rule,
@@ -588,6 +592,7 @@ impl History {
             attempt.reset_at = reset_at.clone();
             attempt.usage = UsageRow::of(stream.usage);
             attempt.session = stream.session.clone();
+            attempt.program = stream.program.clone();
         }
         if agent_ended {
             row.failure = failure.map(Failure::word);

@@ -23,6 +23,11 @@
 //! | `loopr` | what the Loopr specification asks to publish |
 //!
 //! A view is never read back to decide anything.
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | change the word for an end, on every face | `core/view/qualification.rs` |
+//! | know which test shows a number of the autonomous profile | its page (`docs/autonomous-specification.md`) |
 mod alert;
 mod breaker;
 mod certificate;

@@ -14,6 +14,10 @@
 //! | `draw` | a workflow as text, `dot`, SVG and JSON |
 //! | `key` | what a node is, as one hash |
 //! | `schema` | the JSON Schema for editors |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | how a value gets into a shell command | `core/workflow/shell.rs`; tried in `host/tests/it/workflow_shell.rs` |
 mod draw;
 mod entry;
 mod error;

@@ -144,7 +144,7 @@ pub(super) fn fill<'a>(
             Piece::Variable(name) => tokens.push(Token::Variable { piece: at, filling: filling(name) }),
         }
     }
-    let places = vec![Place::Bare(Words::default())];
+    let places = vec![ShellContext::Bare(Words::default())];
     let mut reader = Reader { tokens, at: 0, out: String::new(), places, value: None, piped: None, refused: None };
     while reader.step()? {}
     reader.end_command();
@@ -153,7 +153,7 @@ pub(super) fn fill<'a>(
 
 /// Where the reader is.
 #[derive(Debug)]
-enum Place {
+enum ShellContext {
     /// Words without quotes; inside `$(…)` and `(…)` these are their own.
     Bare(Words),
     Double,
@@ -288,7 +288,7 @@ struct Reader<'a> {
     tokens: Vec<Token<'a>>,
     at: usize,
     out: String,
-    places: Vec<Place>,
+    places: Vec<ShellContext>,
     /// The first variable so far.
     value: Option<usize>,
     /// One that may be in what a later command reads.
@@ -337,13 +337,13 @@ impl Reader<'_> {
             Some(Token::Letter(letter)) => {
                 let letter = *letter;
                 match self.places.last() {
-                    Some(Place::Bare(_)) => self.bare(letter),
-                    Some(Place::Double) => self.double(letter),
-                    Some(Place::Single) => self.single(letter),
+                    Some(ShellContext::Bare(_)) => self.bare(letter),
+                    Some(ShellContext::Double) => self.double(letter),
+                    Some(ShellContext::Single) => self.single(letter),
                     // The line ends outside the comment.
-                    Some(Place::Comment) if letter == '\n' => drop(self.places.pop()),
-                    Some(Place::Comment) => self.take(1),
-                    Some(Place::Unknown(_)) | None => self.take(1),
+                    Some(ShellContext::Comment) if letter == '\n' => drop(self.places.pop()),
+                    Some(ShellContext::Comment) => self.take(1),
+                    Some(ShellContext::Unknown(_)) | None => self.take(1),
                 }
             }
         }
@@ -361,8 +361,8 @@ impl Reader<'_> {
 
     fn words(&mut self) -> Option<&mut Words> {
         self.places.iter_mut().rev().find_map(|place| match place {
-            Place::Bare(words) => Some(words),
-            Place::Double | Place::Single | Place::Comment | Place::Unknown(_) => None,
+            ShellContext::Bare(words) => Some(words),
+            ShellContext::Double | ShellContext::Single | ShellContext::Comment | ShellContext::Unknown(_) => None,
         })
     }
 
@@ -397,7 +397,7 @@ impl Reader<'_> {
 
     /// From here on no variable may stand.
     fn lose(&mut self, why: &'static str) {
-        self.places.push(Place::Unknown(why));
+        self.places.push(ShellContext::Unknown(why));
     }
 
     /// A `$`, in double quotes or bare; false if there is nothing special behind it.
@@ -407,7 +407,7 @@ impl Reader<'_> {
             (Some('('), _) => {
                 self.take(2);
                 self.put_by_shell();
-                self.places.push(Place::Bare(Words::default()));
+                self.places.push(ShellContext::Bare(Words::default()));
             }
             (Some('{'), _) => {
                 let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_#@*?!-".contains(*letter);
@@ -449,7 +449,7 @@ impl Reader<'_> {
                 if let Some(words) = self.words() {
                     words.begun = true;
                 }
-                self.places.push(if letter == '"' { Place::Double } else { Place::Single });
+                self.places.push(if letter == '"' { ShellContext::Double } else { ShellContext::Single });
             }
             '\\' => {
                 let next = self.letter(1).filter(|next| *next != '\n');
@@ -459,7 +459,7 @@ impl Reader<'_> {
             '`' => self.lose("in backticks"),
             '#' if !begun => {
                 self.take(1);
-                self.places.push(Place::Comment);
+                self.places.push(ShellContext::Comment);
             }
             '$' if self.letter(1) == Some('\'') => self.lose("behind $'"),
             '$' if self.dollar() => {
@@ -485,19 +485,19 @@ impl Reader<'_> {
                     words.is_redirected = false;
                 }
                 self.add_to_word('$');
-                self.places.push(Place::Bare(Words::default()));
+                self.places.push(ShellContext::Bare(Words::default()));
             }
             '(' => {
                 self.take(1);
                 self.end_command();
-                if matches!(self.places.last(), Some(Place::Bare(_))) {
-                    self.places.push(Place::Bare(Words::default()));
+                if matches!(self.places.last(), Some(ShellContext::Bare(_))) {
+                    self.places.push(ShellContext::Bare(Words::default()));
                 }
             }
             ')' => {
                 self.take(1);
                 self.end_command();
-                if self.places.len() > 1 && matches!(self.places.last(), Some(Place::Bare(_))) {
+                if self.places.len() > 1 && matches!(self.places.last(), Some(ShellContext::Bare(_))) {
                     self.places.pop();
                 }
             }
@@ -546,8 +546,8 @@ impl Reader<'_> {
     /// Puts a value where the cursor is.
     fn put(&mut self, filling: Filling<'_>) -> Result<(), String> {
         if let Some(runs) = self.places.iter().find_map(|place| match place {
-            Place::Bare(words) => words.runs.clone(),
-            Place::Double | Place::Single | Place::Comment | Place::Unknown(_) => None,
+            ShellContext::Bare(words) => words.runs.clone(),
+            ShellContext::Double | ShellContext::Single | ShellContext::Comment | ShellContext::Unknown(_) => None,
         }) {
             return Err(format!("in an argument of {runs}, which is run as code"));
         }
@@ -559,26 +559,28 @@ impl Reader<'_> {
         let is_behind_dollar = self.before() == Some('$');
         let text = match self.places.last() {
             None => return Err("here".to_owned()),
-            Some(Place::Unknown(why)) => return Err((*why).to_owned()),
-            Some(Place::Comment) => return Err("in a comment".to_owned()),
-            Some(Place::Bare(_) | Place::Double) if is_behind_dollar => return Err("directly behind $".to_owned()),
-            Some(Place::Bare(_) | Place::Double) if self.is_behind_backslash() => {
+            Some(ShellContext::Unknown(why)) => return Err((*why).to_owned()),
+            Some(ShellContext::Comment) => return Err("in a comment".to_owned()),
+            Some(ShellContext::Bare(_) | ShellContext::Double) if is_behind_dollar => {
+                return Err("directly behind $".to_owned());
+            }
+            Some(ShellContext::Bare(_) | ShellContext::Double) if self.is_behind_backslash() => {
                 return Err("directly behind a backslash".to_owned());
             }
-            Some(Place::Bare(_)) if in_subscript => return Err("behind [ in the same word".to_owned()),
-            Some(Place::Bare(_)) => match filling {
+            Some(ShellContext::Bare(_)) if in_subscript => return Err("behind [ in the same word".to_owned()),
+            Some(ShellContext::Bare(_)) => match filling {
                 Filling::Value(value) => format!("'{}'", value.replace('\'', "'\\''")),
                 late @ (Filling::FailedLoop | Filling::Answer(_) | Filling::Unset(_)) => {
                     format!("\"${{{}}}\"", late.variable())
                 }
             },
-            Some(Place::Double) => match filling {
+            Some(ShellContext::Double) => match filling {
                 Filling::Value(value) => value.chars().fold(String::new(), escape_in_double),
                 late @ (Filling::FailedLoop | Filling::Answer(_) | Filling::Unset(_)) => {
                     format!("${{{}}}", late.variable())
                 }
             },
-            Some(Place::Single) => match filling {
+            Some(ShellContext::Single) => match filling {
                 Filling::Value(value) => value.replace('\'', "'\\''"),
                 late @ (Filling::FailedLoop | Filling::Answer(_) | Filling::Unset(_)) => {
                     format!("'\"${{{}}}\"'", late.variable())

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use loop_core::agent::{
     AgentCommand, AttemptSpec, Begin, End, Failure, Live, Permissions, Reading, Reset, ResetSource, Stdin, Stream,
-    Terminal, Usage, adapter,
+    StreamReport, Terminal, Usage, adapter,
 };
 use loop_core::run::Ended;
 use serde_json::{Value, json};
@@ -128,6 +128,32 @@ fn odd_lines_are_counted_and_end_nothing() {
     assert_eq!((reading.malformed_lines, reading.unknown_lines), (4, 2));
     assert_eq!((reading.terminal, reading.text.as_str()), (Terminal::Success, "ok"));
     assert_eq!(reading.usage, Usage::default());
+}
+
+// req: C-12 partly: the first line, and the provider's share of the time
+#[test]
+fn what_the_program_says_about_its_own_run_is_kept_and_bounded() {
+    let names: Vec<String> = (0..30).map(|number| format!("Tool{number}")).collect();
+    let begin = json!({"type": "system", "subtype": "init", "session_id": "s", "model": "m", "cwd": "/w/app",
+        "tools": names, "permissionMode": "acceptEdits"});
+    let mut end = success("ok");
+    end["duration_api_ms"] = json!(1951);
+    let reading = read(&[begin.clone(), said("a", &text("ok")), end], &Ended::Exit(0));
+    let report = StreamReport::of(reading);
+    assert_eq!((report.program.tools.count, report.program.tools.first.len()), (30, 10));
+    assert_eq!(report.program.tools.first[9], "Tool9");
+    assert_eq!(report.program.cwd.as_deref(), Some("/w/app"));
+    assert_eq!(report.program.permission_mode.as_deref(), Some("acceptEdits"));
+    assert_eq!(report.program.api_duration_ms, Some(1951));
+
+    // One that is cut off has said how it began.
+    let cut = StreamReport::of(read(&[begin], &Ended::ByUs));
+    assert_eq!((cut.program.tools.count, cut.program.api_duration_ms), (30, None));
+    // Nothing, or another form, is no reason to decline the line.
+    let odd = json!({"type": "system", "subtype": "init", "session_id": "s", "tools": [{"name": "Bash"}], "cwd": 7});
+    let reading = read(&[odd, success("ok")], &Ended::Exit(0));
+    assert_eq!((reading.session.as_deref(), reading.malformed_lines), (Some("s"), 0));
+    assert!(StreamReport::of(reading).program.is_nothing());
 }
 
 #[test]

@@ -11,13 +11,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::agent::claims::{markers, status_block};
 use loop_core::agent::plain_text::TextReader;
 use loop_core::agent::provider::reset as limits;
-use loop_core::agent::{Begin, End, Reading, Stream, adapter};
+use loop_core::agent::{ADAPTERS, Adapter, Begin, End, Reader, Reading, Stream};
 use loop_core::run::Ended;
 
 /// The targets together take a minute.
@@ -170,16 +170,22 @@ fn value_replaced(dice: &mut Dice, bytes: &mut Vec<u8>, at: usize) {
     drop(bytes.splice(colon..end, dice.pick(TOKENS).iter().copied()));
 }
 
-/// The recorded outputs of one agent; for programs that were not recorded, all of those that look alike.
+/// How many recordings of each agent are taken for one that has none.
+const BORROWED_MAX: usize = 4;
+
+/// The recorded outputs of one agent; for one without recordings, some of all others.
 fn recorded(agent: &str) -> Vec<Vec<u8>> {
-    let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "testkit", "transcripts"].iter().collect();
-    let folder = folder.join(if agent == "cursor" {
-        "claude"
-    } else if agent == "text" {
-        "aider"
-    } else {
-        agent
-    });
+    let folder = crate::transcripts::folder();
+    let own = folder.join(agent);
+    if own.is_dir() {
+        return outputs(&own);
+    }
+    let all = ADAPTERS.iter().map(|other| folder.join(other.name)).filter(|folder| folder.is_dir());
+    all.flat_map(|folder| outputs(&folder).into_iter().take(BORROWED_MAX)).collect()
+}
+
+/// What the recorded runs in this folder printed.
+fn outputs(folder: &Path) -> Vec<Vec<u8>> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut outputs: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "stdout")).collect();
     outputs.sort();
@@ -191,11 +197,7 @@ fn recorded(agent: &str) -> Vec<Vec<u8>> {
     outputs.iter().map(read).collect()
 }
 
-fn read(agent: &str, dice: &mut Dice, bytes: &[u8], whole: bool) -> Reading {
-    let reader = match adapter(agent) {
-        Some(adapter) => (adapter.reader)(Begin::default()),
-        None => Box::new(TextReader::default()),
-    };
+fn read(reader: Box<dyn Reader>, dice: &mut Dice, bytes: &[u8], whole: bool) -> Reading {
     let mut stream = Stream::new(reader);
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -248,8 +250,22 @@ fn bounded(reading: &Reading) -> bool {
 }
 
 /// Runs a target until its time is up. The target says what came of an input, and `Err` with what is wrong.
-fn fuzz(name: &str, mut inputs: Vec<Vec<u8>>, target: impl Fn(&mut Dice, &[u8]) -> Result<String, String>) {
-    let length = Duration::from_secs(number("FUZZ_SECONDS").unwrap_or(SECONDS));
+fn fuzz(name: &str, inputs: Vec<Vec<u8>>, target: impl Fn(&mut Dice, &[u8]) -> Result<String, String>) {
+    fuzz_for(seconds(), name, inputs, target);
+}
+
+/// How long one target runs.
+fn seconds() -> Duration {
+    Duration::from_secs(number("FUZZ_SECONDS").unwrap_or(SECONDS))
+}
+
+/// The same for so long.
+fn fuzz_for(
+    length: Duration,
+    name: &str,
+    mut inputs: Vec<Vec<u8>>,
+    target: impl Fn(&mut Dice, &[u8]) -> Result<String, String>,
+) {
     let one = number("FUZZ_SEED");
     let first = one.unwrap_or_else(|| u64::try_from(length.as_nanos() % 1_000_003).unwrap() + 1);
     let (begin, mut seen, mut rounds) = (Instant::now(), BTreeSet::new(), 0_u64);
@@ -277,10 +293,12 @@ fn fuzz(name: &str, mut inputs: Vec<Vec<u8>>, target: impl Fn(&mut Dice, &[u8]) 
     assert!(rounds > 0);
 }
 
-fn stream(agent: &'static str) {
-    fuzz(agent, recorded(agent), |dice, bytes| {
-        let whole = read(agent, dice, bytes, true);
-        let pieces = read(agent, dice, bytes, false);
+/// Fuzzes the reader of one agent for so long.
+fn stream(agent: &Adapter, length: Duration) {
+    let reader = || (agent.reader)(Begin::default());
+    fuzz_for(length, agent.name, recorded(agent.name), |dice, bytes| {
+        let whole = read(reader(), dice, bytes, true);
+        let pieces = read(reader(), dice, bytes, false);
         if whole != pieces {
             return Err(format!("in pieces it reads otherwise:\n{whole:?}\n{pieces:?}"));
         }
@@ -291,23 +309,24 @@ fn stream(agent: &'static str) {
     });
 }
 
-macro_rules! streams {
-    ($($name:ident),*) => {
-    $(
-        #[test]
-        fn $name() {
-            stream(stringify!($name));
-        }
-    )*
-
-        #[test]
-        fn every_agent_is_fuzzed() {
-            crate::registry::assert_named(&[$(stringify!($name)),*], &[]);
-        }
-    };
+#[test]
+fn the_stream_of_every_agent() {
+    let agents: Vec<&Adapter> = ADAPTERS.iter().filter(|agent| !agent.behind_bridge).collect();
+    // They run side by side. On two cores each gets what it would get alone; a long run lasts as long as it is told to.
+    let share = u32::try_from(agents.len().div_ceil(2)).unwrap();
+    let length = if seconds() < Duration::from_secs(60) { seconds() * share } else { seconds() };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = agents.iter().map(|agent| scope.spawn(move || stream(agent, length))).collect();
+        let failed = running.into_iter().filter_map(|one| one.join().err()).count();
+        assert_eq!(failed, 0, "see above");
+    });
 }
 
-streams!(claude, codex, gemini, opencode, qwen, cline, cursor, aider, copilot, grok, pi);
+#[test]
+fn the_stream_of_an_agent_that_is_added_and_not_recorded() {
+    assert!(recorded("example").len() > 20, "recordings of all agents");
+    stream(&crate::registry::added(), seconds());
+}
 
 /// What agents say in the end, true and false: blocks, fences, marks, limits.
 fn texts() -> Vec<Vec<u8>> {
@@ -324,7 +343,7 @@ fn texts() -> Vec<Vec<u8>> {
 #[test]
 fn text() {
     fuzz("text", texts(), |dice, bytes| {
-        let whole = read("text", dice, bytes, true);
+        let whole = read(Box::new(TextReader::default()), dice, bytes, true);
         let text = String::from_utf8_lossy(bytes);
         let half = text.len() / 2;
         let half = (half..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);

@@ -7,7 +7,7 @@ use loop_core::agent::{ADAPTERS, Adapter, adapter};
 use loop_core::policy::protect::is_named_only;
 
 /// An agent as somebody would add it: a value with its own name, and the rest as another has it.
-fn added() -> Adapter {
+pub(crate) fn added() -> Adapter {
     Adapter { name: "example", title: "Example CLI", tried: Some("1.2.3"), ..*adapter("cline").unwrap() }
 }
 
@@ -80,13 +80,6 @@ fn every_folder_of_an_agent_has_its_line_in_the_list() {
     assert_eq!(folders, listed, "the folder of an agent has its name");
     let names: BTreeSet<&str> = ADAPTERS.iter().map(|agent| agent.name).collect();
     assert_eq!(names.len(), ADAPTERS.len(), "names are unique");
-}
-
-/// Agents that are recorded or whose streams are fuzzed have a test each, by name, so that they run side by side.
-pub(crate) fn assert_named(tests: &[&str], without: &[&str]) {
-    let named: BTreeSet<&str> = tests.iter().chain(without).copied().collect();
-    let listed: BTreeSet<&str> = ADAPTERS.iter().filter(|agent| !agent.behind_bridge).map(|agent| agent.name).collect();
-    assert_eq!(named, listed, "add the agent to this list of tests");
 }
 
 #[test]

@@ -47,15 +47,15 @@ fn a_block_of_either_dialect_says_all_its_fields() {
 #[test]
 fn what_follows_from_a_claim_is_told_by_the_claim() {
     // req: C-04
-    // req: C-20 partly: the two conditions, not the setting
     let of = |fields: &str| last(&format!("---LOOP_STATUS---\n{fields}\n---END_LOOP_STATUS---"), "").claim.unwrap();
     let done = of("STATUS: COMPLETE\nEXIT_SIGNAL: true\nCOMPLETION_INDICATORS: 2\nTASKS_COMPLETED: 1");
-    assert!(done.complete() && done.strictly_complete(2) && done.claims_progress());
-    assert!(!done.strictly_complete(3) && !done.blocked() && !done.test_only() && !done.claims_errors());
+    assert!(done.complete() && done.exit_signal && done.claims_progress());
+    assert_eq!(done.completion_indicators, Some(2));
+    assert!(!done.blocked() && !done.test_only() && !done.claims_errors());
     let no_signal = of("STATUS: COMPLETE\nCOMPLETION_INDICATORS: 9");
-    assert!(no_signal.complete() && !no_signal.strictly_complete(2) && !no_signal.claims_progress());
+    assert!(no_signal.complete() && !no_signal.exit_signal && !no_signal.claims_progress());
     let signal_only = of("STATUS: IN_PROGRESS\nEXIT_SIGNAL: true");
-    assert!(signal_only.complete() && !signal_only.strictly_complete(1));
+    assert!(signal_only.complete() && signal_only.completion_indicators.is_none());
     let testing = of("STATUS: IN_PROGRESS\nWORK_TYPE: TESTING\nFILES_MODIFIED: 1");
     assert!(testing.test_only() && testing.claims_progress() && !testing.complete());
     assert!(of("STATUS: BLOCKED").blocked());

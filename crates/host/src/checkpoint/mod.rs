@@ -24,6 +24,10 @@
 //! | `preview` | which files a rollback writes and removes, and whose they are | write anything |
 //! | `run_checkpoints` | all of this for one run, which holds the workspace's lock | decide what to restore |
 //! | `retention` | which checkpoints are removed, and until when each is kept | remove what a person named |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | leave files out of checkpoints | `checkpoint_file_max`, `checkpoint_skip` (settings); `checkpoint/scan/rules.rs` |
 pub mod btrfs;
 mod change_count;
 mod compare;

@@ -24,7 +24,8 @@ use crate::fs::handle::joined;
 
 /// How often a scan is repeated for names that change meanwhile.
 const SCANS_MAX: u32 = 3;
-/// A cache is written down when so many names were read since, or such a part of all: to lose it costs reading these.
+/// The scan cache is stored when so many names, or such a part of all names, were read since it was stored last. If it
+/// is lost, these are read again.
 const UNWRITTEN_MAX: u64 = 256;
 const UNWRITTEN_PART: usize = 64;
 
@@ -67,7 +68,7 @@ pub struct TreeState {
 pub enum TakeOutcome {
     /// It is safe on disk.
     Saved(Id, TreeState),
-    /// The state is the one it was not to be, or nothing was to be written.
+    /// Nothing was written: the state is that of the checkpoint in `unless`, or only a scan was asked for.
     NotWritten(TreeState),
     /// These could not be read: nothing was recorded.
     Unreadable(Vec<(Vec<u8>, String)>),
@@ -85,7 +86,7 @@ pub struct StillSnapshot<'a> {
 }
 
 impl Store {
-    /// Takes a checkpoint of a snapshot that was just made of the workspace, whose cache it is.
+    /// Takes a checkpoint of a new snapshot of the workspace. The scan cache is that of the workspace.
     ///
     /// # Errors
     /// As for [`Store::save`].
@@ -164,7 +165,7 @@ impl Store {
         }
         mark_stored(&mut cache.arena, TOP);
         if cache.unwritten > UNWRITTEN_MAX.max(u64::try_from(cache.len() / UNWRITTEN_PART).unwrap_or(0)) {
-            // Only a saving of time: without it the next process reads more.
+            // The cache only saves time: without it the next process reads more.
             self.write_cache(cache).ok();
         }
         Ok(TakeOutcome::Saved(id, measured))
@@ -386,7 +387,7 @@ fn count(counts: &mut Vec<(u16, u32)>, mode: u16) {
     }
 }
 
-/// The mode that most have.
+/// The mode that most files or folders have.
 fn most<'a>(counts: impl Iterator<Item = &'a (u16, u32)>, else_mode: u32) -> u32 {
     let mut sums: BTreeMap<u16, u64> = BTreeMap::new();
     counts.for_each(|(mode, count)| *sums.entry(*mode).or_default() += u64::from(*count));
@@ -394,7 +395,7 @@ fn most<'a>(counts: impl Iterator<Item = &'a (u16, u32)>, else_mode: u32) -> u32
     best.map_or(else_mode, |(mode, _)| u32::from(mode))
 }
 
-/// What git cannot hold of what is there.
+/// What a tree of git cannot hold: modes, and what is unusual about single names.
 fn manifest_of(arena: &Arena) -> Manifest {
     let folders = || arena.folders.iter().flatten();
     let plain = Modes::default();
@@ -429,7 +430,7 @@ fn manifest_of(arena: &Arena) -> Manifest {
     manifest
 }
 
-/// Notes what is odd of one name.
+/// Notes what is unusual about one name.
 fn note(
     arena: &Arena,
     path: &[u8],
@@ -459,7 +460,7 @@ fn note(
     }
 }
 
-/// Everything that was made is in the store.
+/// Marks what was made as stored.
 fn mark_stored(arena: &mut Arena, index: u32) {
     let Some(mut folder) = arena.take(index) else { return };
     if folder.stale {

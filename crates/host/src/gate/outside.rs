@@ -56,7 +56,7 @@ const FILE_TIME_BEHIND: Duration = Duration::from_millis(20);
 
 /// A place that is looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct OutsidePath {
     path: String,
     by: OutsideBy,
 }
@@ -64,7 +64,7 @@ struct Place {
 /// The record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct OutsideRecord {
-    places: Vec<Place>,
+    places: Vec<OutsidePath>,
     /// Which of the places were there.
     there: BTreeSet<String>,
     /// Digests of the files, by their path.
@@ -109,7 +109,7 @@ impl LongFiles {
 impl OutsideRecord {
     /// Only folders above the workspace are looked at, and nothing is there: that needs no file.
     fn is_bare(&self) -> bool {
-        let is_above = |place: &Place| place.by == OutsideBy::Above;
+        let is_above = |place: &OutsidePath| place.by == OutsideBy::Above;
         self.files.is_empty()
             && self.late.is_empty()
             && self.unsteady.is_empty()
@@ -139,7 +139,7 @@ impl OutsideRecord {
     fn whole(mut self) -> Self {
         let late = std::mem::take(&mut self.late);
         // They come first: the first place that holds a file says why it is looked at.
-        let places = late.keys().map(|path| Place { path: path.clone(), by: OutsideBy::Command });
+        let places = late.keys().map(|path| OutsidePath { path: path.clone(), by: OutsideBy::Command });
         self.places = places.chain(std::mem::take(&mut self.places)).collect();
         self.there.extend(late.keys().cloned());
         for (path, digest) in late {
@@ -152,7 +152,7 @@ impl OutsideRecord {
 
     /// The record of a run without a file.
     fn bare(workspace: &Path) -> Self {
-        let places: Vec<Place> = above(workspace).collect();
+        let places: Vec<OutsidePath> = above(workspace).collect();
         let there = places.iter().map(|place| place.path.clone()).collect();
         Self { places, there, built: Some(BTreeSet::new()), long_files: LongFiles::Whole, ..Self::default() }
     }
@@ -169,8 +169,8 @@ impl OutsideRecord {
     }
 }
 
-fn above(workspace: &Path) -> impl Iterator<Item = Place> {
-    workspace.ancestors().skip(1).map(|above| Place { path: text_of(above), by: OutsideBy::Above })
+fn above(workspace: &Path) -> impl Iterator<Item = OutsidePath> {
+    workspace.ancestors().skip(1).map(|above| OutsidePath { path: text_of(above), by: OutsideBy::Above })
 }
 
 /// What was there before a first run of a gate.
@@ -323,13 +323,13 @@ fn skipped(run: &Path, workspace: &Path) -> Vec<PathBuf> {
 }
 
 /// The places, those that a command names first: the first that holds a file says why it is looked at.
-fn places(commands: &[String], texts: &[GateText], workspace: &Path) -> Vec<Place> {
+fn places(commands: &[String], texts: &[GateText], workspace: &Path) -> Vec<OutsidePath> {
     let Some(here) = workspace.to_str() else { return Vec::new() };
     let home = home();
-    let mut found: Vec<Place> = Vec::new();
-    let add = |found: &mut Vec<Place>, path: String, by: OutsideBy| {
+    let mut found: Vec<OutsidePath> = Vec::new();
+    let add = |found: &mut Vec<OutsidePath>, path: String, by: OutsideBy| {
         if found.iter().all(|known| known.path != path) {
-            found.push(Place { path, by });
+            found.push(OutsidePath { path, by });
         }
     };
     for command in commands {
@@ -644,7 +644,7 @@ mod tests {
     fn what_python_loads_when_it_starts_is_named_and_decides_nothing() {
         let scene = Scene::new("true", &[("lib/site/a.pth", "1"), ("lib/site/x-1.dist-info/entry_points.txt", "1")]);
         let site = text_of(&scene.root.join("lib/site"));
-        let places = vec![Place { path: site, by: OutsideBy::Python }];
+        let places = vec![OutsidePath { path: site, by: OutsideBy::Python }];
         let then = look_at(places, &[], None, LongFiles::Whole);
         scene.write("lib/site/a.pth", "2");
         scene.write("lib/site/sitecustomize.py", "2");
@@ -678,7 +678,7 @@ mod tests {
         let scene = Scene::new("true", &[("more/helper.py", "1")]);
         let workspace = text_of(&scene.root.join("work"));
         let named = places_of("PYTHONPATH", "../more", &workspace, None);
-        let places = named.into_iter().map(|path| Place { path, by: OutsideBy::Variable }).collect();
+        let places = named.into_iter().map(|path| OutsidePath { path, by: OutsideBy::Variable }).collect();
         let then = look_at(places, &[], None, LongFiles::Whole);
         scene.write("more/helper.py", "2");
         scene.write("more/conftest.py", "2");

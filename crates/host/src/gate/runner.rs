@@ -45,12 +45,12 @@ pub struct GateMemory {
 }
 
 impl GateMemory {
-    /// Nothing is known of its tests. What its output says about them counts all the same.
+    /// Nothing is known of its tests from before. What its output says about them still counts.
     pub(crate) fn fresh(completed: bool) -> Self {
         Self { completed, earlier: Some(EarlierTests::default()), history: None }
     }
 
-    /// Nothing but whether it has run to its end before.
+    /// Only whether it has run to its end before.
     #[must_use]
     pub fn completed(completed: bool) -> Self {
         Self { completed, ..Self::default() }
@@ -99,7 +99,7 @@ impl<'a> GateRunner<'a> {
         self.opens = Some(opens);
     }
 
-    /// The files that the gate opened since they are looked at.
+    /// The files that the gate opened since they are recorded.
     pub(crate) fn take_opens(&mut self) -> Option<GateOpens> {
         self.opens.take()
     }
@@ -150,7 +150,7 @@ impl<'a> GateRunner<'a> {
             tally = tally.with(one);
             completed |= consult(|deciding| ran_to_an_end(&report.ended, deciding));
             if let Some(verdict) = consult(|deciding| tally.verdict(gate.needs(), deciding)) {
-                // Of a gate with several tries the last one may pass, or not.
+                // Of several tries only the last one's contradiction is shown, whatever the verdict.
                 let not_believed = contradiction.map(ExitContradiction::words);
                 let (name, tries) = (gate.name.clone(), tally.tries());
                 let judged = GateRun { name, verdict, tries, report, tests, contradiction, not_believed };

@@ -10,6 +10,10 @@
 //! | `tail` | reads on while it is written |
 //!
 //! It knows nothing of what the facts mean.
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | know what makes a journal damaged | `host/journal/` (`chain`, `read`, `head`), `core/run/evidence.rs` |
 mod append;
 mod chain;
 mod format;

@@ -18,6 +18,11 @@
 //! | `opened` | whether files of the workspace were opened | say by whom |
 //! | `probe/` | changes the copy in a way that good gates notice | run gates |
 //! | `tables` | tool homes, settings in HOME, caches, dependencies and their lock files | |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | change hidden gates | `core/settings/hidden.rs`, `host/hidden.rs`, `host/judge/hidden.rs` |
+//! | change what a probe changes in a copy | `core/policy/probe/` (which test, which files), `host/judge/probe.rs` |
 mod baseline;
 mod child;
 mod clean_copy;

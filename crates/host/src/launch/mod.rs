@@ -20,6 +20,11 @@
 //! | `rehearse.rs` | a dry run: the gates once each |
 //! | `leash.rs` | which runs get a long leash |
 //! | `leftovers.rs`, `disk_limits.rs`, `result_file.rs` | what killed runs left; limits on disk; the result file |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | run in the background | the plan: `daemon/lib.rs`; from a folder to a driver: `host/launch/` |
+//! | change the long leash | `host/launch/leash.rs`, `core/settings/catalogue/leash.rs` |
 mod accept;
 mod agent;
 mod approval;

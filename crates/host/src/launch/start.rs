@@ -42,22 +42,22 @@ pub struct LaunchRequest {
     pub task: TaskSource,
     /// More arguments for the agent's program.
     pub agent_args: Vec<String>,
-    /// Only looks: no run is made, nothing is written, and no breaker is closed.
+    /// A dry run: no run is made, nothing is written, and no breaker is closed.
     pub dry_run: bool,
     /// The plan that it is a part of.
     #[serde(default)]
     pub plan: Option<Box<PlanLaunch>>,
 }
 
-/// What a plan gives to each of its runs. It was checked, and a person was asked, when the plan was started: no file of
-/// settings is read again.
+/// What a plan gives to each of its runs. It was checked and approved when the plan was started, so no file of settings is
+/// read again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanLaunch {
     /// The place of the run in the plan.
     pub of: PlanRef,
     /// The store of the plan's workspace, which has the checkpoints of all its runs.
     pub store: String,
-    /// The settings of the plan. What is given in the request holds before them.
+    /// The settings of the plan. Settings in the request count more.
     pub settings: Resolved,
     /// The agents that settings describe.
     #[serde(default)]
@@ -100,7 +100,7 @@ pub struct Prepared {
     pub approval: Option<String>,
     /// The container that the agent works in; none if on this machine.
     pub container: Option<LaunchContainer>,
-    /// What makes a gate pass although the work is not done, as far as its line shows it.
+    /// Reasons why a gate could pass although the work is not done, as far as its command shows them.
     pub warnings: Vec<GateWarning>,
     /// The hidden gates of runs in this workspace.
     pub hidden: Vec<GateSpec>,
@@ -147,7 +147,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     worker::check_breaker(home, values, dry_run, caller)?;
     let warnings = gates::warnings(&setup.settings, &setup.path);
     if dry_run {
-        // A start tells them when it is made: one that is refused says only why.
+        // A start prints them when the run is made. A start that is refused prints only its reason.
         warnings.iter().for_each(|warning| caller.note(warning.note()));
         agent::notes(&setup.settings, &found.agent).into_iter().for_each(|note| caller.note(note));
         gates::note_on_hidden(&hidden, &setup.settings, checkpoints.backend)
@@ -273,7 +273,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     if values.output.clear_stop {
         checks::clear_stop_file(&values.output, &prepared.workspace)?;
     }
-    // For this start alone: a later resume must see a new stop file, or a breaker that has tripped since.
+    // This holds for this start alone. A later resume must notice a new stop file, or a breaker that tripped since.
     let (mut settings, leash) = leash::draw(&prepared.settings);
     forget_once(&mut settings);
     let mut files = LongTexts::new();
@@ -292,7 +292,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         hidden: hidden.map(|hidden| hidden.gates),
         id,
         program: env!("CARGO_PKG_VERSION").to_owned(),
-        // What stands behind the beginning that the journal has is read here, once.
+        // The journal has only the beginning of a long text. The rest is read here, once.
         task: goal.file.is_some().then(|| task_signs(&prepared.goal, &prepared.settings)),
         goal,
         inject,

@@ -27,6 +27,15 @@
 //! | `result` | how a run ended, read from its journal | |
 //! | `rollback` | a person's rollback of the workspace to a checkpoint of the plan | drive the plan |
 //! | `folder` | where plans are, which runs belong to one, whose copies are removed | |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | the process of one branch | `host/plan/child.rs`, `child_process.rs`; its request: `PlanLaunch` in `launch/start.rs` |
+//! | what the copy of a branch has: setup, temp folder, ports | `host/plan/executor.rs` (`start`, `setup`), `ports.rs` |
+//! | what a branch is ranked by | `core/policy/candidate.rs`; where its numbers come from: `host/plan/result.rs` |
+//! | merge checkpoints, apply one to the workspace | `host/merge/` (0043 (`docs/decisions/0043-merge.md`)) |
+//! | change which branch of a best-of wins | `core/policy/candidate.rs` |
+//! | change what is kept when a plan is resumed | `core/plan/carry.rs`; a larger budget: `host/plan/budget.rs` |
 mod again;
 mod answers;
 mod best_of;

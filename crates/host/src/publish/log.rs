@@ -13,7 +13,7 @@ use crate::workspace::{FilePlace, place_of};
 
 /// Where a log lies.
 #[derive(Debug)]
-enum Place {
+enum LogTarget {
     /// In our folder of the workspace, under this name.
     Ours(OutputFolder, String),
     /// In this folder, which is not in the workspace.
@@ -23,7 +23,7 @@ enum Place {
 /// A log file.
 #[derive(Debug)]
 pub(super) struct Log {
-    place: Place,
+    target: LogTarget,
     /// The lines of the newest entry with some that an earlier driver wrote, or was killed before it could.
     owed: Vec<String>,
 }
@@ -31,14 +31,16 @@ pub(super) struct Log {
 impl Log {
     /// The log of this name in our folder.
     pub(super) fn ours(workspace: &Path, name: &str) -> Self {
-        Self { place: Place::Ours(OutputFolder::new(workspace, HARNESS), name.to_owned()), owed: Vec::new() }
+        Self { target: LogTarget::Ours(OutputFolder::new(workspace, HARNESS), name.to_owned()), owed: Vec::new() }
     }
 
     /// The log at a path, which [`check_path`] let pass.
     pub(super) fn at(workspace: &Path, path: &str) -> io::Result<Self> {
         match path_place(workspace, path)? {
             PathPlace::Ours(name) => Ok(Self::ours(workspace, &name)),
-            PathPlace::Elsewhere(folder, name) => Ok(Self { place: Place::Elsewhere(folder, name), owed: Vec::new() }),
+            PathPlace::Elsewhere(folder, name) => {
+                Ok(Self { target: LogTarget::Elsewhere(folder, name), owed: Vec::new() })
+            }
         }
     }
 
@@ -64,9 +66,9 @@ impl Log {
     }
 
     fn open(&self) -> io::Result<(OwnedFd, String)> {
-        match &self.place {
-            Place::Ours(folder, name) => Ok((folder.open()?, name.clone())),
-            Place::Elsewhere(folder, name) => {
+        match &self.target {
+            LogTarget::Ours(folder, name) => Ok((folder.open()?, name.clone())),
+            LogTarget::Elsewhere(folder, name) => {
                 let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
                 Ok((openat(CWD, folder, flags, Mode::empty())?, name.clone()))
             }

@@ -9,6 +9,10 @@
 //! | `state_db` | its SQLite file, replaced whole | read it back |
 //! | `log` | adds lines to a log; those that a killed driver owed, too | follow links of the workspace |
 //! | `output_folder` | writes complete files and a bounded log into a folder of ours | follow links |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | publish a file for other programs | `host/publish/`; its lines: a view such as `core/view/harness.rs` |
 mod alerts_log;
 mod harness_log;
 mod log;

@@ -9,6 +9,10 @@
 //! | `work_times` | when processes of the run itself may have written a file |
 //! | `variables` | `HARNESS_…` in `.harness/env` and in the environment |
 //! | `others` | which files others created, changed, deleted or moved |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | inbox, `.harness/env`, edits by others | `host/surroundings/` reports; `core/run/surroundings.rs` remembers |
 mod inbox;
 mod inbox_folder;
 mod others;

@@ -7,6 +7,10 @@
 //! | `own_file` | writes a file that the user wants, through no link of the workspace | |
 //! | `watch/` | where something may have changed, by inotify | prove that nothing else changed |
 //! | `copy/` | isolated copies of a checkpoint | change the workspace |
+//!
+//! | I want to … | I go to … |
+//! |---|---|
+//! | know whether the workspace is still the same folder | `host/workspace/identity.rs`, the one comparison |
 mod claim;
 pub mod copy;
 mod identity;

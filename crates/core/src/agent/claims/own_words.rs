@@ -3,6 +3,8 @@
 //! Models often put their real last block into a code fence, and they also explain a block in one. The place decides
 //! which one it is: a fenced block counts only at the end of a message (`docs/decisions/0019-status-block.md`).
 
+use std::ops::Range;
+
 use crate::text;
 
 /// How much of the line before something is looked at.
@@ -97,15 +99,15 @@ impl<'a> MessageLines<'a> {
         let apart = fence.is_some() || line.run.is_some();
         let (from, to) = fence.unwrap_or((line.run.unwrap_or(first), last));
         let is_last = || self.last_said.is_none_or(|said| said <= to);
-        let alone = || fence.is_none() || self.is_alone((from, first), (last, to));
+        let alone = || fence.is_none() || (self.is_silent(from..first) && self.is_silent(last..to));
         let counts = !apart || (is_last() && alone());
         !is_quote(line.text) && counts && !self.is_introduced_as_shown(from, apart)
     }
 
-    /// Nothing is said in words between the lines of each pair.
-    fn is_alone(&self, above: (usize, usize), below: (usize, usize)) -> bool {
+    /// Nothing is said in words between the first line and the line behind the last.
+    fn is_silent(&self, lines: Range<usize>) -> bool {
         let said = |at: usize| self.lines.get(at).map_or(0, |line| line.said);
-        [above, below].iter().all(|(from, to)| from + 1 >= *to || said(from + 1) == said(*to))
+        lines.start + 1 >= lines.end || said(lines.start + 1) == said(lines.end)
     }
 
     /// The last line with words before this one, as far as it matters.

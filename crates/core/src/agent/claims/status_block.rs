@@ -113,12 +113,6 @@ impl Claim {
         self.status == "COMPLETE" || self.exit_signal
     }
 
-    /// It gives the signal, and sees at least so many signs of completion.
-    #[must_use]
-    pub fn strictly_complete(&self, threshold: u64) -> bool {
-        self.exit_signal && self.completion_indicators.unwrap_or(0) >= threshold
-    }
-
     /// It cannot go on by itself.
     #[must_use]
     pub fn blocked(&self) -> bool {

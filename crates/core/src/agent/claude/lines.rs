@@ -6,6 +6,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::agent::reading::ProgramReport;
+use crate::text::NameList;
+
 /// A text in a line, not copied where it has no escapes.
 #[derive(Debug, Deserialize)]
 pub(in crate::agent) struct Word<'a>(#[serde(borrow)] pub(in crate::agent) Cow<'a, str>);
@@ -187,6 +190,12 @@ pub(in crate::agent) struct System<'a> {
     #[serde(borrow)]
     pub(in crate::agent) model: Option<&'a RawValue>,
     #[serde(borrow)]
+    pub(in crate::agent) tools: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(in crate::agent) cwd: Option<&'a RawValue>,
+    #[serde(borrow, rename = "permissionMode", alias = "permission_mode")]
+    pub(in crate::agent) permission_mode: Option<&'a RawValue>,
+    #[serde(borrow)]
     pub(in crate::agent) attempt: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(in crate::agent) max_retries: Option<&'a RawValue>,
@@ -196,6 +205,21 @@ pub(in crate::agent) struct System<'a> {
     pub(in crate::agent) error: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(in crate::agent) fallback_model: Option<&'a RawValue>,
+}
+
+impl System<'_> {
+    /// What the first line says about the run of the program.
+    pub(in crate::agent) fn program(&self) -> ProgramReport {
+        let text = |value: Option<&RawValue>| value.and_then(|value| serde_json::from_str(value.get()).ok());
+        let tools: Vec<String> =
+            self.tools.and_then(|tools| serde_json::from_str(tools.get()).ok()).unwrap_or_default();
+        ProgramReport {
+            tools: NameList::of(tools.iter().map(String::as_str)),
+            cwd: text(self.cwd),
+            permission_mode: text(self.permission_mode),
+            api_duration_ms: None,
+        }
+    }
 }
 
 /// The arguments of a tool, of which one says most to a person.

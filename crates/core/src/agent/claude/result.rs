@@ -23,6 +23,8 @@ pub(in crate::agent) struct ResultLine {
     pub(in crate::agent) thread: Usage,
     /// What was refused.
     pub(in crate::agent) denials: Denials,
+    /// How much of the time its provider took.
+    pub(in crate::agent) api_duration_ms: Option<u64>,
     /// The session.
     pub(in crate::agent) session: Option<String>,
 }
@@ -46,6 +48,7 @@ pub(in crate::agent) fn read(line: &[u8], asks: &[&str]) -> Option<ResultLine> {
         usage: usage(&result),
         thread: of_thread(&result).unwrap_or_default(),
         denials: denials(&result, asks),
+        api_duration_ms: result.get("duration_api_ms").and_then(number),
         session: result.get("session_id").and_then(Value::as_str).map(str::to_owned),
     })
 }

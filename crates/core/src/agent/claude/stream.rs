@@ -17,7 +17,7 @@ use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::provider::reset;
 use crate::agent::provider::window::{self, LimitWindow, WindowSource, WindowState};
 use crate::agent::provider::wording::{ProviderError, Vendor};
-use crate::agent::reading::{End, Live, Reading, Terminal, Usage};
+use crate::agent::reading::{End, Live, ProgramReport, Reading, Terminal, Usage};
 use crate::ended::Ended;
 use crate::text;
 
@@ -66,6 +66,8 @@ pub(in crate::agent) struct ClaudeStream {
     marks: LineFinders,
     session: Option<String>,
     model: Option<String>,
+    /// What its first line says about its run.
+    program: ProgramReport,
     /// The last message of the main thread, as far as it came after its last tool call, and its id.
     said: String,
     said_id: Option<String>,
@@ -99,6 +101,7 @@ impl ClaudeStream {
             marks: LineFinders::default(),
             session: None,
             model: None,
+            program: ProgramReport::default(),
             said: String::new(),
             said_id: None,
             interrupted: false,
@@ -240,6 +243,7 @@ impl ClaudeStream {
                 self.tool_calls.get_or_insert(0);
                 self.session = told.session_id.map(plain);
                 self.model = told.model.map(plain);
+                self.program = told.program();
             }
             "api_retry" => {
                 let why = told.error_status.or(told.error);
@@ -373,6 +377,7 @@ impl EventReader for ClaudeStream {
             terminal: self.terminal,
             session: self.session.clone(),
             model: self.model.clone(),
+            program: ProgramReport { api_duration_ms: self.outcome.api_duration_ms, ..self.program.clone() },
             usage: self.usage(),
             tool_calls: self.tool_calls,
             denials: self.outcome.denials.clone(),

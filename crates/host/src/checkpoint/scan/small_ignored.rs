@@ -80,7 +80,7 @@ pub(in crate::checkpoint) fn keep(
         let (above, name) = crate::fs::handle::split(&path);
         if let Ok(folder) = folder_beneath(workspace, above) {
             let kind = if is_folder { FileType::Directory } else { FileType::Unknown };
-            walk.name(&Place { folder: &folder, name, path: &path }, kind, 0)?;
+            walk.name(&EntryName { folder: &folder, name, path: &path }, kind, 0)?;
         }
     }
     let Walk { sink, fresh, mut entries, mut manifest, .. } = walk;
@@ -118,7 +118,7 @@ fn tops(cache: &ScanCache) -> Vec<(Vec<u8>, bool)> {
 }
 
 /// A name in an open folder, and its path from the workspace.
-struct Place<'a> {
+struct EntryName<'a> {
     folder: &'a OwnedFd,
     name: &'a [u8],
     path: &'a [u8],
@@ -142,8 +142,8 @@ impl Walk<'_, '_> {
         self.manifest.left_out.push((path.to_vec(), why.into()));
     }
 
-    fn name(&mut self, place: &Place<'_>, kind: FileType, depth: usize) -> io::Result<()> {
-        let Place { folder, name, path } = *place;
+    fn name(&mut self, place: &EntryName<'_>, kind: FileType, depth: usize) -> io::Result<()> {
+        let EntryName { folder, name, path } = *place;
         self.visited += 1;
         let is_folder = kind == FileType::Directory;
         match self.rules.scope(&FolderRules::default(), path, is_folder) {
@@ -181,7 +181,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn folder(&mut self, place: &Place<'_>, stat: &Stat, depth: usize) -> io::Result<()> {
+    fn folder(&mut self, place: &EntryName<'_>, stat: &Stat, depth: usize) -> io::Result<()> {
         let path = place.path;
         let opened = open_inside(place.folder.as_fd(), place.name);
         let (Ok(folder), true) = (opened, depth < DEPTH_MAX) else {
@@ -204,12 +204,12 @@ impl Walk<'_, '_> {
         }
         names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         for (name, kind) in names {
-            self.name(&Place { folder: &folder, name: &name, path: &joined(path, &name) }, kind, depth + 1)?;
+            self.name(&EntryName { folder: &folder, name: &name, path: &joined(path, &name) }, kind, depth + 1)?;
         }
         Ok(())
     }
 
-    fn file(&mut self, place: &Place<'_>, stat: &Stat) -> io::Result<()> {
+    fn file(&mut self, place: &EntryName<'_>, stat: &Stat) -> io::Result<()> {
         let path = place.path;
         let stamp = Stamp::of(stat);
         if stamp.size > FILE_BYTES_MAX {

@@ -37,7 +37,7 @@ pub enum NoteError {
 }
 
 /// A notes tree, and the folders on the way to one note.
-struct Way {
+struct NotePath {
     /// Each folder's entries, and the digits that lead on.
     folders: Vec<(Vec<TreeEntry>, Vec<u8>)>,
     /// The name of the note in the last folder.
@@ -54,8 +54,8 @@ impl Checkout {
         self.check_readable()?;
         let Some(commit) = self.notes_commit()? else { return Ok(None) };
         let top = self.tree_of(&commit)?;
-        let way = self.way(Some(top), of)?;
-        let Some(note) = way.note else { return Ok(None) };
+        let path = self.note_path(Some(top), of)?;
+        let Some(note) = path.note else { return Ok(None) };
         match self.objects.read(&note, NOTE_BYTES_MAX) {
             Ok(Some((GitObjectKind::Blob, bytes))) => Ok(Some(bytes.as_ref().clone())),
             Ok(_) => Err(format!("the note {note} is not in this clone")),
@@ -75,8 +75,8 @@ impl Checkout {
         Ok(self.known_ref(NOTES))
     }
 
-    fn way(&mut self, top: Option<Id>, of: &str) -> Result<Way, String> {
-        let mut way = Way { folders: Vec::new(), name: of.as_bytes().to_vec(), note: None };
+    fn note_path(&mut self, top: Option<Id>, of: &str) -> Result<NotePath, String> {
+        let mut path = NotePath { folders: Vec::new(), name: of.as_bytes().to_vec(), note: None };
         let mut next = top;
         for _ in 0..=FOLDERS_MAX {
             let entries = next.map_or(Ok(Vec::new()), |id| self.entries(&id))?;
@@ -86,20 +86,20 @@ impl Checkout {
                     .find(|entry| entry.name == name && (entry.mode == FOLDER) == is_folder)
                     .map(|entry| entry.id)
             };
-            way.note = find(&way.name, false);
-            let (digits, rest) = way.name.split_at_checked(2).unwrap_or((&[], &[]));
-            let below = find(digits, true).filter(|_| way.note.is_none() && !rest.is_empty());
+            path.note = find(&path.name, false);
+            let (digits, rest) = path.name.split_at_checked(2).unwrap_or((&[], &[]));
+            let below = find(digits, true).filter(|_| path.note.is_none() && !rest.is_empty());
             let (digits, rest) = (digits.to_vec(), rest.to_vec());
-            way.folders.push((entries, if below.is_some() { digits } else { Vec::new() }));
+            path.folders.push((entries, if below.is_some() { digits } else { Vec::new() }));
             match below {
                 None => break,
                 Some(id) => {
                     next = Some(id);
-                    way.name = rest;
+                    path.name = rest;
                 }
             }
         }
-        Ok(way)
+        Ok(path)
     }
 
     /// Adds a line to the note beside an object, unless it is there. Says whether it was added.
@@ -150,9 +150,9 @@ impl Checkout {
         if u64::try_from(text.len()).unwrap_or(u64::MAX) > NOTE_BYTES_MAX {
             return Err(NoteError::Refused("the note of this tree is full".to_owned()));
         }
-        let way = self.way(top, of).map_err(NoteError::Refused)?;
-        let mut below = TreeEntry { mode: FILE, name: way.name, id: self.put_object(GitObjectKind::Blob, &text)? };
-        for (mut entries, digits) in way.folders.into_iter().rev() {
+        let path = self.note_path(top, of).map_err(NoteError::Refused)?;
+        let mut below = TreeEntry { mode: FILE, name: path.name, id: self.put_object(GitObjectKind::Blob, &text)? };
+        for (mut entries, digits) in path.folders.into_iter().rev() {
             if !digits.is_empty() {
                 below.name = digits;
             }

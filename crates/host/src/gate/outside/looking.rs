@@ -14,8 +14,8 @@ use loop_core::text::escape_path;
 use sha2::{Digest, Sha256};
 
 use super::{
-    BYTES_ALL, BYTES_MAX, DEPTH_MAX, END_BYTES, FILES_MAX, LongFiles, NAMES_MAX, NAMES_READ_MAX, OutsideRecord, Place,
-    TOOL_FILES_MAX,
+    BYTES_ALL, BYTES_MAX, DEPTH_MAX, END_BYTES, FILES_MAX, LongFiles, NAMES_MAX, NAMES_READ_MAX, OutsidePath,
+    OutsideRecord, TOOL_FILES_MAX,
 };
 use crate::fs::hex;
 use crate::paths::path_of;
@@ -32,7 +32,7 @@ struct Looking<'a> {
 }
 
 pub(super) fn look_at(
-    places: Vec<Place>,
+    places: Vec<OutsidePath>,
     skipped: &[PathBuf],
     built: Option<&BTreeSet<String>>,
     long_files: LongFiles,
