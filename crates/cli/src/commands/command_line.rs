@@ -97,6 +97,8 @@ pub(crate) enum Verb {
     Workflow(Deferred<commands::workflow::WorkflowArgs>),
     /// Work through a list of items, each proven before it is ticked; check what would prove them
     Prd(Deferred<commands::prd::PrdArgs>),
+    /// Work through the tasks of a roadmap, each in a loop of its own; a task that is done is ticked
+    Roadmap(Deferred<commands::roadmap::RoadmapArgs>),
     /// Look at this project and write its settings file
     Init(Deferred<commands::init::InitArgs>),
     /// List, show, make and check templates for loop start --template

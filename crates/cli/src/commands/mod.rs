@@ -64,6 +64,7 @@ mod plan_report;
 mod plan_watch;
 pub(crate) mod prd;
 mod prd_run;
+mod prd_status;
 pub(crate) mod prompt;
 pub(crate) mod proof;
 pub(crate) mod prune;
@@ -72,6 +73,7 @@ pub(crate) mod report;
 pub(crate) mod reset;
 pub(crate) mod resume;
 pub(crate) mod rm;
+pub(crate) mod roadmap;
 pub(crate) mod rollback;
 pub(crate) mod set;
 pub(crate) mod start;
@@ -136,7 +138,15 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     // What became of a loop says more than whether that could be printed.
     let drives = matches!(
         cli.command,
-        Some(Verb::Start(_) | Verb::Resume(_) | Verb::Pick(_) | Verb::Answer(_) | Verb::Workflow(_))
+        Some(
+            Verb::Start(_)
+                | Verb::Resume(_)
+                | Verb::Pick(_)
+                | Verb::Answer(_)
+                | Verb::Workflow(_)
+                | Verb::Prd(_)
+                | Verb::Roadmap(_)
+        )
     );
     match (dispatch(cli), printer::lost().filter(|_| !drives)) {
         (Ok(0), Some(why)) => CommandError::new(Kind::Unable, "cannot write the answer to stdout")
@@ -193,6 +203,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Verify(args)) => verify::run(&context, &args),
         Some(Verb::Workflow(args)) => workflow::run(&context, &args),
         Some(Verb::Prd(args)) => prd::run(&context, &args),
+        Some(Verb::Roadmap(args)) => roadmap::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
         Some(Verb::Import(args)) => import::run(&context, &args),
         Some(Verb::Init(args)) => init::run(&context, &args),
@@ -243,6 +254,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Prune(_)
         | Verb::Workflow(_)
         | Verb::Prd(_)
+        | Verb::Roadmap(_)
         | Verb::Config(_)
         | Verb::Import(_)
         | Verb::Init(_)

@@ -9,7 +9,7 @@ use loop_core::view::{AcceptanceView, CheckedCriterion};
 use loop_host::item::{AcceptanceRequest, check_acceptance};
 use loop_host::paths::{read_bounded, text_of};
 
-use super::{prd_run, verify};
+use super::{prd_run, prd_status, verify};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
@@ -34,6 +34,8 @@ pub(crate) struct PrdArgs {
 enum PrdCommand {
     /// Work on the next open item until its checks pass, tick it, and stop; --all continues with the next one
     Run(Box<prd_run::RunArgs>),
+    /// Show the items of a list: what is ticked, what was tried, what proved it
+    Status(prd_status::StatusArgs),
     /// Say for each criterion of the open items what checks it, and what that check says now: exit 0 if nothing is to be
     /// fixed or approved, 1 if something is. The commands run three times, in a copy of the workspace
     Check(CheckArgs),
@@ -67,6 +69,7 @@ struct CheckArgs {
 pub(crate) fn run(context: &Context, args: &PrdArgs) -> Done {
     match &args.command {
         PrdCommand::Run(args) => prd_run::run(context, args),
+        PrdCommand::Status(args) => prd_status::run(context, args),
         PrdCommand::Check(args) => check(context, args),
     }
 }
@@ -105,7 +108,7 @@ fn check(context: &Context, args: &CheckArgs) -> Done {
     Ok(u8::from(view.is_to_fix()))
 }
 
-fn read(path: &Path, shown: &str, format: Option<&str>) -> Result<List, CommandError> {
+pub(super) fn read(path: &Path, shown: &str, format: Option<&str>) -> Result<List, CommandError> {
     let format = match format {
         Some(word) => Some(ListFormat::parse(word).ok_or_else(|| unknown_format(word))?),
         None => None,

@@ -87,7 +87,13 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Done {
             plan: None,
         },
     };
-    start(context, request, &args.how)
+    start(context, request, &ListStart { dry_run: args.how.dry_run, json: args.how.json })
+}
+
+/// How the start of a list is shown.
+pub(crate) struct ListStart {
+    pub(crate) dry_run: bool,
+    pub(crate) json: bool,
 }
 
 /// Whether `--approve` was typed: it is for the commands of the repository, too.
@@ -107,7 +113,7 @@ fn refuse_gates(given: &[Given]) -> Result<(), CommandError> {
 }
 
 /// Works on the items of a list, or shows which one would be next.
-pub(crate) fn start(context: &Context, request: ListRequest, how: &ListArgs) -> Done {
+pub(crate) fn start(context: &Context, request: ListRequest, how: &ListStart) -> Done {
     let mut person = context.person();
     let shown = text_of(&request.file);
     let prepared = prepare_list(&context.home, request, &mut person)?;

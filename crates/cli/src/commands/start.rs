@@ -18,6 +18,8 @@ use loop_host::settings_files;
 
 use super::best_of::{self, BestOfArgs};
 use super::commit::CommitAtEnd;
+use super::prd_run::{self, ListStart};
+use super::roadmap::Tasks;
 use super::{checkpoint_lookup, dry_run, expected_limits, workflow};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, files_error, settings_error};
@@ -42,6 +44,12 @@ pub(crate) struct StartArgs {
     prompt_file: Option<PathBuf>,
     #[command(flatten)]
     place: PlaceArg,
+    /// Run the open tasks of a roadmap, each in a loop of its own: the same as loop roadmap run
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "prompt_file", "best_of"], hide_short_help = true)]
+    roadmap: Option<PathBuf>,
+    /// With --roadmap: a task that fails does not stop the others
+    #[arg(long, requires = "roadmap", hide_short_help = true)]
+    keep_going: bool,
     /// Show what would happen: run each gate once, start no agent
     #[arg(long)]
     dry_run: bool,
@@ -91,6 +99,11 @@ pub(crate) fn task(prompt: Option<OsString>, file: Option<PathBuf>) -> TaskSourc
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
     let request = args.request()?;
     args.flags.modes().for_each(|mode| context.printer.progress(&format!("--{} = {}\n", mode.name, mode.flags())));
+    if let Some(file) = &args.roadmap {
+        let tasks = Tasks { file: file.clone(), only: None, keep_going: args.keep_going, parallel: 1 };
+        let how = ListStart { dry_run: args.dry_run, json: args.json };
+        return prd_run::start(context, tasks.request(request), &how);
+    }
     if let Some(several) = args.best_of.read()? {
         return best_of::start(context, request, several, args.json);
     }

@@ -50,6 +50,13 @@ pub(crate) struct StatusArgs {
     watch: bool,
 }
 
+impl StatusArgs {
+    /// What runs, and what ended lately.
+    pub(super) fn of_here(json: bool) -> Self {
+        Self { which: WhichArgs::default(), json, watch: false }
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
     if let Some(folder) = args.which.plan(context) {
         if !args.watch {

@@ -9,7 +9,7 @@ use crate::here::{WORDS, Wanted};
 use crate::render::error::{CommandError, Kind};
 
 /// Which loop: by its id, or the newest of a worker.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct WhichArgs {
     /// The loop: its id, any beginning of it that fits one loop only, or @: the newest of this folder
     #[arg(value_name = "ID", conflicts_with_all = ["project", "agent_name"])]

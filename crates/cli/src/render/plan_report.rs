@@ -4,7 +4,7 @@ use loop_core::policy::candidate::RankColumn;
 use loop_core::run::Status;
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{NodeRow, NodeRun, PlanHistory, PlanView, RankingRow};
+use loop_core::view::{ItemRow, NodeRow, NodeRun, PlanHistory, PlanView, RankingRow};
 
 use super::diff::brief;
 use super::page::Block;
@@ -34,6 +34,7 @@ pub(crate) fn of_plan(history: &PlanHistory, patch: Option<String>) -> Vec<Block
         };
         page.push(Block::Table(head, ranking.rows.iter().map(row).collect()));
     }
+    page.extend(items(plan));
     page.push(Block::Heading(2, if plan.kind == "best-of" { "Branches" } else { "Nodes" }.to_owned()));
     let head = vec!["Name", "After", "Agent", "Loop", "Iterations", "Gates", "Changes", "Cost", "State"];
     let rows = plan.nodes.iter().map(|node| row(node, history.runs_of(&node.node).last()));
@@ -41,6 +42,62 @@ pub(crate) fn of_plan(history: &PlanHistory, patch: Option<String>) -> Vec<Block
     if let Some(patch) = patch {
         page.push(Block::Heading(2, "Changes in the workspace".to_owned()));
         page.push(Block::Code("diff", patch));
+    }
+    page
+}
+
+/// The items of a list: what proved each criterion, and what nothing of its own checked.
+fn items(plan: &PlanView) -> Vec<Block> {
+    let Some(list) = &plan.list else { return Vec::new() };
+    let mut page = vec![Block::Heading(2, format!("Items of {}", text::one_line(&list.file, 200)))];
+    let begun = || plan.nodes.iter().filter_map(|node| Some((node, node.item.as_ref()?)));
+    let head = vec!["Item", "State", "Loops", "Cost", "Title"];
+    let row = |(node, item): (&NodeRow, &ItemRow)| {
+        let cost = if node.cost_micros == 0 { String::new() } else { money_text(node.cost_micros) };
+        vec![
+            item.id.clone(),
+            node.state.replace('_', " "),
+            item.loops.to_string(),
+            cost,
+            text::one_line(&item.title, 200),
+        ]
+    };
+    page.push(Block::Table(head, begun().map(row).collect()));
+    let mut proofs: Vec<Vec<String>> = Vec::new();
+    for (node, item) in begun().filter(|(node, _)| node.state == "ticked") {
+        for proof in &item.proofs {
+            let by = if proof.is_own { "a check or files of its own" } else { "the item's diff and check only" };
+            proofs.push(vec![item.id.clone(), proof.criterion.clone(), by.to_owned(), proof.artifacts.join(", ")]);
+        }
+        if item.proofs.is_empty() {
+            let by = if node.gates.is_some() { "the promise of its loop" } else { "the item's diff and check only" };
+            proofs.push(vec![item.id.clone(), String::new(), by.to_owned(), String::new()]);
+        }
+    }
+    if !proofs.is_empty() {
+        page.push(Block::Heading(3, "What proved each criterion".to_owned()));
+        page.push(Block::Table(vec!["Item", "Criterion", "Proved by", "Artifacts"], proofs));
+    }
+    let mut open: Vec<Vec<String>> = Vec::new();
+    for (node, item) in begun().filter(|(node, _)| node.state != "ticked") {
+        let why = item.why.first().cloned().unwrap_or_default();
+        let ended = item.ended_by.clone().unwrap_or_else(|| node.words.clone());
+        open.push(vec![
+            item.id.clone(),
+            text::one_line(&ended, 300),
+            text::one_line(&why, 300),
+            item.retries.join("; "),
+        ]);
+    }
+    if !open.is_empty() {
+        page.push(Block::Heading(3, "What is not done, and why".to_owned()));
+        page.push(Block::Table(vec!["Item", "Ended by", "Last error", "Tried"], open));
+    }
+    let flags: Vec<Vec<String>> =
+        begun().flat_map(|(_, item)| item.flags.iter().map(|flag| vec![item.id.clone(), flag.clone()])).collect();
+    if !flags.is_empty() {
+        page.push(Block::Heading(3, "What a person should know".to_owned()));
+        page.push(Block::Table(vec!["Item", "What"], flags));
     }
     page
 }

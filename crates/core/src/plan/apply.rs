@@ -586,7 +586,7 @@ impl PlanState {
             PlanDecision::Retries { node, purpose } => {
                 if let Some(node) = self.node_mut(node) {
                     // The next loop of an item is one more iteration of its run.
-                    node.resume = node.resume || node.stage == NodeStage::Recorded;
+                    node.resume = node.stage == NodeStage::Recorded;
                     node.stage = NodeStage::Waiting;
                     node.purpose = *purpose;
                 }

@@ -485,7 +485,12 @@ fn may_start(state: &PlanState, spec: &PlanSpec, node: &NodeState) -> bool {
     if node.spec.is_ask() {
         return true;
     }
-    let free = state.at_work() < usize::try_from(spec.parallel).unwrap_or(usize::MAX);
+    // An item keeps its place until it is ticked, or has ended.
+    let taken = match spec.list() {
+        Some(_) => state.nodes.iter().filter(|node| node.is_active()).count(),
+        None => state.at_work(),
+    };
+    let free = taken < usize::try_from(spec.parallel).unwrap_or(usize::MAX);
     let collides =
         |other: &NodeState| other.is_active() && touches::may_overlap(&other.spec.touches, &node.spec.touches);
     // The next branch starts when all that were started have ended.

@@ -11,6 +11,7 @@ use super::state::{NodeStage, NodeState, PlanChoice, PlanEnds, PlanState};
 use super::words::{self, count};
 use crate::machine::Deciding;
 use crate::policy::candidate::{self, Candidate, CandidateGates};
+use crate::policy::item::ItemEnd;
 use crate::run::Outcome;
 
 /// Making a copy, and everything around the gates.
@@ -418,9 +419,11 @@ pub(super) fn wind_up(state: &PlanState, spec: &PlanSpec, ends: &PlanEnds) -> Op
 fn may_be_resumed(node: &NodeState) -> bool {
     matches!(
         node.end(),
-        Some(NodeEnd::EndedEarly(
-            EndedEarly::Stopped | EndedEarly::OtherFailed(_) | EndedEarly::Budget | EndedEarly::Killed
-        ))
+        Some(
+            NodeEnd::EndedEarly(
+                EndedEarly::Stopped | EndedEarly::OtherFailed(_) | EndedEarly::Budget | EndedEarly::Killed
+            ) | NodeEnd::GaveUp(ItemEnd::SensorMissing(_))
+        )
     )
 }
 

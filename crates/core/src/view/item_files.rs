@@ -271,7 +271,7 @@ pub fn item_task(item: &Item) -> String {
     }
     all.push_str(
         "\nThe harness runs the checks and updates the list, loop/log.txt and progress.txt. Do not edit these files: \
-         such edits are undone and reported. You may propose one note at the end of your answer.\n",
+         such edits are undone and reported. You may propose one note: a last line that begins with NOTE: .\n",
     );
     all
 }

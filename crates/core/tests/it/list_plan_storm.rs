@@ -4,7 +4,7 @@
 //! The workspace is a set of marks, one for each applied result, and a list in which items are ticked.
 use std::collections::{BTreeMap, BTreeSet};
 
-use loop_core::ids::{OrderId, RunId};
+use loop_core::ids::OrderId;
 use loop_core::machine::{self, Act, FACT_BYTES_MAX, Machine};
 use loop_core::plan::*;
 use loop_core::policy::item::*;
@@ -194,9 +194,10 @@ impl ListWorld {
             | PlanOrder::Ask(_) => return Err(format!("not an order of a list: {order:?}")),
         }
         self.open.insert(id, order.clone());
-        let active = state.nodes.iter().filter(|node| node.end().is_none()).count();
-        if active > self.parallel {
-            return Err(format!("{active} items at once, more than {}", self.parallel));
+        let works = |open: &&PlanOrder| matches!(open, PlanOrder::Run { .. } | PlanOrder::Copy { .. });
+        let at_work = self.open.values().filter(works).count();
+        if at_work > self.parallel {
+            return Err(format!("{at_work} agents at once, more than {}", self.parallel));
         }
         Ok(())
     }
@@ -686,9 +687,4 @@ fn a_storm_finds_the_word_of_an_agent_that_counts_as_proof() {
 #[test]
 fn a_storm_finds_a_refused_tick_that_counts_as_done() {
     assert!(found_by_a_list_storm(refused_tick_forgotten, &["and the list says"]));
-}
-
-/// The id of a run, for stories.
-pub(crate) fn run_id() -> RunId {
-    RunId::parse("r1").unwrap()
 }

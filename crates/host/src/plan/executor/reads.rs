@@ -1,4 +1,5 @@
 //! What orders of a plan need to know: how a run ended, whose gates count, whether a copy was changed.
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use loop_core::run::{PlanRef, RunState};
 use loop_core::text;
 
 use super::super::child::{GatesOfNode, GatesRequest};
+use super::super::list::gates_of_item;
 use super::super::resolve::GatesOf;
 use super::super::result::{is_out_of_money, result_of};
 use super::super::trees::PlanTrees;
@@ -81,12 +83,19 @@ impl PlanExecutor {
         nodes: &[NodeId],
         state: &PlanState,
     ) -> io::Result<GatesRequest> {
-        let mut of_nodes = Vec::new();
+        let is_list = state.spec.as_ref().is_some_and(|spec| spec.list().is_some());
+        let (mut of_nodes, mut seen) = (Vec::new(), BTreeSet::new());
         for node in nodes {
             let request = self.request(node, state)?;
             let plan = request.plan.ok_or_else(|| io::Error::other("the request of a node has no settings"))?;
             let run = state.node(node).and_then(|node| Some(node.result.as_ref()?.run.clone()));
-            of_nodes.push(GatesOfNode { node: node.to_string(), run, settings: plan.settings });
+            let settings = if is_list {
+                let places = (self.plan.path.as_path(), self.context.workspace.as_path());
+                gates_of_item(&self.home, places, (state, node), &plan.settings, &mut seen)?
+            } else {
+                plan.settings
+            };
+            of_nodes.push(GatesOfNode { node: node.to_string(), run, settings });
         }
         let is_in = |one: &&NodeState| nodes.contains(one.id()) || one.end() == Some(&NodeEnd::Merged);
         let merged = state.nodes.iter().filter(is_in);

@@ -1,5 +1,6 @@
 //! The request for the run of an item: the template of the list, with the task and the settings of the item, and the text
 //! for its next loop.
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use loop_core::plan::{ItemJudge, ListSpec, NodeId, NodeState, PlanState};
 use loop_core::policy::item::RetryChange;
 use loop_core::policy::protect::judging_scripts_at;
 use loop_core::run::Change;
-use loop_core::settings::{Given, Key, Layer, ListSettings, Origin, SessionMode, Values, keys};
+use loop_core::settings::{Given, Key, Layer, ListSettings, Origin, Resolved, SessionMode, Values, gate_line, keys};
 use loop_core::text;
 use loop_core::view::{ItemPrompt, item_note, item_task};
 
@@ -29,6 +30,8 @@ const ERROR_BYTES_MAX: u64 = 64 * 1024;
 #[derive(Debug)]
 pub(in super::super) struct ItemLaunch {
     judge: ItemJudge,
+    /// The list in the workspace.
+    file: String,
     item: Item,
     /// Which loop comes next, from 1.
     number: u32,
@@ -111,6 +114,7 @@ impl ItemLaunch {
         let retry = node.item.retry.as_ref();
         Ok(Self {
             judge: list.judge,
+            file: list.file.clone(),
             note: note(&places.workspace, list, node, &item),
             fresh: retry.is_some_and(|retry| retry.change == RetryChange::FreshSession),
             number,
@@ -121,7 +125,7 @@ impl ItemLaunch {
 
     /// The template as the request for this item.
     pub(in super::super) fn request(&self, mut request: LaunchRequest) -> LaunchRequest {
-        request.task = TaskSource::Text(item_task(&self.item).into_bytes());
+        request.task = TaskSource::Text(task_of(self.judge, &self.item, &self.file).into_bytes());
         match self.judge {
             ItemJudge::Checks => {
                 request.given.push(given(keys::max_iterations(), &self.number.to_string()));
@@ -166,9 +170,65 @@ impl LoopBegin {
     }
 }
 
+/// The settings of an item with its own checks as gates: for a tree into which several results were merged. Commands that
+/// another item has already are left out.
+pub(in super::super) fn gates_of_item(
+    home: &Home,
+    (plan, workspace): (&Path, &Path),
+    (state, node): (&PlanState, &NodeId),
+    settings: &Resolved,
+    seen: &mut BTreeSet<String>,
+) -> io::Result<Resolved> {
+    let (list, item_ref) = item_of(state, node)?;
+    let TakenItem { list: read, item, .. } = taken_item(plan, list, item_ref)?;
+    let mut settings = settings.clone();
+    if list.judge == ItemJudge::Run {
+        overrides(&item.settings).into_iter().for_each(|one| settings.put(one.key, one.value, one.origin));
+        return Ok(settings);
+    }
+    let places = Places { workspace: workspace.to_owned(), copy: workspace.to_owned(), list: path_of(&list.file) };
+    let sensors = sensors_of(home, &places, (&read, &item), &Values::of(&settings).lists)?;
+    let mut lines = Vec::new();
+    let own = sensors.criteria.iter().map(|(_, sensor)| sensor);
+    let confirmations = sensors.confirmations.iter().map(|(_, sensor)| sensor);
+    for (number, sensor) in (1..).zip(sensors.check.iter().chain(own).chain(confirmations)) {
+        if !sensor.is_approved || !seen.insert(sensor.command.clone()) {
+            continue;
+        }
+        let told = [("command".to_owned(), sensor.command.clone())];
+        let line = gate_line(&format!("check-{number}"), &told);
+        lines.push(line.map_err(|refusal| io::Error::other(refusal.why))?);
+    }
+    let origin = Origin { layer: Layer::Flag, place: "the item of the list".to_owned() };
+    settings.put(keys::gate(), lines.join("\n"), origin);
+    Ok(settings)
+}
+
 fn given(key: &'static Key, value: &str) -> Given {
     let origin = Origin { layer: Layer::Flag, place: "the item of the list".to_owned() };
     Given { key, value: value.to_owned(), origin }
+}
+
+/// The task of an item. A task of a roadmap has its own promise, and its success in prose.
+pub(super) fn task_of(judge: ItemJudge, item: &Item, file: &str) -> String {
+    if judge == ItemJudge::Checks {
+        return item_task(item);
+    }
+    let clean = |words: &str| text::clean(words.as_bytes());
+    let mut all = format!("{}\n", text::one_line(&item.title, 400));
+    let goal = clean(&item.text);
+    if !goal.trim().is_empty() {
+        all.push_str(&format!("\n{}\n", goal.trim()));
+    }
+    for criterion in &item.criteria {
+        all.push_str(&format!("\nSuccess: {}\n", text::one_line(&criterion.text, 1000)));
+    }
+    all.push_str(&format!(
+        "\nThis is the task {} of {}. The harness ticks it there; do not edit that file.\n",
+        item.id,
+        clean(file)
+    ));
+    all
 }
 
 /// The settings of a task of a roadmap. `success` is prose for the prompt.

@@ -6,11 +6,11 @@ use loop_core::plan::{ItemJudge, Join, ListSpec, Plan, PlanEvent, PlanSpec};
 use loop_core::run::{FileRef, PlanRef};
 use loop_core::settings::{BreakerMode, CheckpointBackend, Given, Layer, Origin, Resolved, Settings, keys};
 use loop_core::text;
-use loop_core::view::item_task;
 use sha2::{Digest, Sha256};
 
 use super::super::start::{ReadyPlan, agent_words, branch_settings, check_settings, notify_of, worst_call};
-use super::launch::{given_sensors, overrides};
+use super::folder::{LAST_ERROR, LOG};
+use super::launch::{given_sensors, overrides, task_of};
 use crate::fs::{fresh_id, hex};
 use crate::item::{ItemSensors, ProposedCheck, approve_checks};
 use crate::launch::{self, LaunchCaller, LaunchRequest, PlanLaunch, Prepared, TaskSource};
@@ -160,7 +160,7 @@ impl PreparedList {
         LaunchRequest {
             given,
             workspace: request.launch.workspace.clone(),
-            task: TaskSource::Text(item_task(item).into_bytes()),
+            task: TaskSource::Text(task_of(request.judge, item, &text_of(&self.place)).into_bytes()),
             agent_args: request.launch.agent_args.clone(),
             dry_run: request.launch.dry_run,
             plan: None,
@@ -369,6 +369,11 @@ fn first_workspace(prepared: &PreparedList) -> PathBuf {
 fn item_settings(prepared: &PreparedList, settings: &Settings) -> Resolved {
     let mut all = branch_settings(&settings.resolved);
     let origin = || Origin { layer: Layer::Default, place: "an item of a list".to_owned() };
+    // What the harness itself writes there is no part of the work, and no rollback takes it away.
+    let held = all.text(keys::checkpoint_skip()).to_owned();
+    let skips = held.lines().map(str::to_owned).chain([LOG, LAST_ERROR].map(|path| format!("/{path}")));
+    let skips: Vec<String> = skips.collect();
+    all.put(keys::checkpoint_skip(), skips.join("\n"), origin());
     match prepared.request.judge {
         // The checks of the item judge it, after each iteration of its run.
         ItemJudge::Checks => {
@@ -388,8 +393,12 @@ fn item_settings(prepared: &PreparedList, settings: &Settings) -> Resolved {
                 all.put(given.key, value, origin());
             }
             // People write into the folders of the workspace, not into those of a copy.
-            let inbox = first_workspace(prepared).join(path_of(all.text(keys::inbox_path())));
-            all.put(keys::inbox_path(), text_of(&inbox), origin());
+            for key in [keys::inbox_path(), keys::alerts_log()] {
+                let path = path_of(all.text(key));
+                if !path.as_os_str().is_empty() {
+                    all.put(key, text_of(&first_workspace(prepared).join(path)), origin());
+                }
+            }
             let list = format!("/{}", text_of(&prepared.place));
             let held = all.text(keys::protect()).to_owned();
             let globs: Vec<String> = held.lines().map(str::to_owned).chain([list]).collect();
