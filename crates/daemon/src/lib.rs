@@ -15,6 +15,8 @@
 //! one line of JSON to its stdout: the refusal, or the id. The child is in a session of its own: SIGHUP of a terminal
 //! means abort (`host/driver/run.rs`). A resume is the same with a `ResumeRequest`.
 //!
-//! What host lacks for this: a function that starts a program in a session of its own, and a control socket for other
-//! messages than `control::Call`.
+//! What is there: `host/plan/child.rs` starts a program in a session of its own, with its request by stdin and one line
+//! of JSON as its answer. What host lacks: that as a function of its own, and a control socket for other messages than
+//! `control::Call` (`core/control.rs`, `host/control.rs`). Also to change: `host/paths.rs`, `cli/commands/loopd.rs`,
+//! `start.rs`, `command_line.rs`, and `host/launch/start.rs`, `resume.rs`.
 #![forbid(unsafe_code)]

@@ -7,7 +7,8 @@
 //! |---|---|
 //! | watch a run from another process | `journal::Tail`, `Follower` as in `commands/watch.rs`; `Now::of`; `host/index.rs` |
 //! | draw on the whole screen | a command as `commands/status.rs` (`--watch`); rows, columns, Enter: `host/terminal.rs` |
-//! | whole screen: not there yet | raw mode, keys, second screen: `host/terminal.rs`; SIGWINCH: `host/signals.rs` |
+//! | whole screen: single keys | `KeyInput` in `host/terminal.rs`; SIGWINCH is not there yet: `host/signals.rs` |
+//! | work in the background | `daemon/lib.rs` says how a start goes; `host/plan/child.rs` does half of it |
 //! | whole screen: an outside crate | a decision record, then `DOORS` in `xtask/src/rules/edges.rs` |
 //! | which loop is meant without an id | `cli/here.rs` |
 //! | pages of the manual from the code | `xtask/src/manual.rs`, `cli/commands/manual_page.rs` |

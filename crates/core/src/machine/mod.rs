@@ -12,10 +12,11 @@
 //!
 //! | I want to … | I go to … |
 //! |---|---|
-//! | second machine: what decides | `DECIDING` in `xtask/src/rules/bookkeeping.rs`; its folder: `host/paths.rs` |
-//! | second machine: its list | `Indexed` in `host/index.rs`; split `host/run_folder.rs` first: `Holder` has a workspace |
-//! | second machine: its requests | `core/control.rs`, `host/requests.rs` are those of a run; `Signals::take` is general |
-//! | second machine: beside runs | one process drives one machine: signals and orphans are per process (`daemon/lib.rs`) |
+//! | another machine: what decides | `DECIDING` in `xtask/src/rules/bookkeeping.rs`; its folder: `host/paths.rs` |
+//! | another machine: its example | `core/plan/`; `host/plan/` (`folder`, `start`, `sources`, `drive`, `executor`) |
+//! | another machine: its list | `Indexed` in `host/index.rs`; `HasFolder` in `host/run_folder.rs` |
+//! | another machine: its requests | `host/plan/sources.rs` translates `Ask` of `core/control.rs` |
+//! | another machine: beside runs | one process drives one machine: signals and orphans are per process (`daemon/lib.rs`) |
 mod orders;
 
 use serde::Serialize;

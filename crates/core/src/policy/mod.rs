@@ -31,6 +31,13 @@
 //!
 //! | I want to … | I go to … |
 //! |---|---|
+//! | change what a gate's exit means | `judge_plain`, `judge_negated` (`!`) in `gate.rs`; `run/judgement.rs` |
+//! | change when a gate is tried again | `Tally` in `gate.rs`; its users: `run/judge.rs`, `host/gate/runner.rs` |
+//! | let a gate wait before a try | `HoldCause` in `run/fact.rs` (grep `HoldCause::`), `order_next` in `run/step.rs` |
+//! | a gate that waits: its end, its time | `Held` in `run/apply.rs`; `all_tries_ms` here; `next_try` in `run/gates.rs` |
+//! | a gate that waits: hidden ones | `HiddenGates::limit_ms` in `run/spec.rs`, `host/hidden.rs` |
+//! | add a rung of recovery | `RungKind` in `ladder.rs`, `run/rung_choice.rs`, `run/recover.rs`, `view/harness.rs` |
+//! | words of a rung | `settings/catalogue/recovery.rs`, `settings/value.rs`, `docs/guide/when-stuck.md` |
 //! | change when a loop counts as stuck | `core/policy/breaker.rs`; what it counts: `evidence` in `core/run/judge.rs` |
 //! | change the progress score, or compare outputs | `core/policy/score.rs`, `similarity.rs`; `host/score_signals.rs` |
 //! | change what is expected of a provider's limits | `core/policy/forecast.rs`; kept by `host/ledger/quota.rs` |

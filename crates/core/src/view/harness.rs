@@ -168,12 +168,11 @@ pub fn progress_score(judgement: &IterationJudgement) -> f64 {
 /// The word of the specification for what a rung changes.
 #[must_use]
 pub fn strategy(rung: RungKind) -> String {
-    let name = rung.name();
-    match name.split(':').next().unwrap_or(&name) {
-        "mutate" => "mutation".to_owned(),
-        "branches" => "branch".to_owned(),
-        "effort" | "model" | "effort_or_model" | "vendor" => "escalation".to_owned(),
-        other => other.to_owned(),
+    match rung {
+        RungKind::Mutate(_) => "mutation".to_owned(),
+        RungKind::Branches(_) => "branch".to_owned(),
+        RungKind::Effort | RungKind::Model | RungKind::EffortOrModel | RungKind::Vendor => "escalation".to_owned(),
+        RungKind::Fresh | RungKind::Human => rung.name(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `now` | what a run is doing now; live line, `loop status` and `loop watch` format it |
 //! | `row` | one run in a list |
-//! | `history` | iterations with their attempts |
+//! | `history` | iterations with their attempts: `loop history --json` |
 //! | `report` | `loop report`: one run, or all runs of a period, as a page |
 //! | `rungs` | what was tried because a run was stuck |
 //! | `restored` | protected files that were changed and restored |

@@ -17,11 +17,7 @@
 //!
 //! | I want to … | I go to … |
 //! |---|---|
-//! | change what a gate's exit means | `judge_plain`, `judge_negated` (`!`) in `core/policy/gate.rs`; `GateJudgement` |
-//! | change when a gate is tried again | `Tally` in `core/policy/gate.rs`; users: `judge.rs`, `host/gate/runner.rs` |
-//! | let a gate wait before a try | a `HoldCause` without `lets_people_edit`; `order_next`; its end: `Held` in `apply.rs` |
-//! | a gate that waits: its time | `all_tries_ms` in `policy/gate.rs`; `next_try` in `run/gates.rs`; `gate/runner.rs` |
-//! | a gate that waits: hidden ones | `HiddenGates::limit_ms` in `core/run/spec.rs`, `host/hidden.rs` |
+//! | change what a gate's exit means, when it is tried again or waits | rows in `core/policy/mod.rs` |
 //! | change which tests must be there at the end | `core/test_output/known.rs`; in a pass: `core/run/kept_tests.rs` |
 pub(crate) mod baseline_watch;
 mod environment;
