@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use loop_core::ids::{OrderId, ProcessId, RunId};
+use loop_core::ids::{OrderId, ProcessId};
 use loop_core::plan::{EndedEarly, NodeEnd, NodeState, NotStarted, Plan, PlanOutcome, PlanState, RecoveredRun};
 use loop_core::run::{
     Answer, BestBranch, BranchPlan, BranchesLack, BranchesReport, BranchesSpent, Outcome, ReasonCode, RunState,
@@ -187,19 +187,9 @@ impl OpenBranches {
             run: result.run.clone(),
             passes: matches!(result.outcome, Outcome::Verified | Outcome::Accepted),
             rank: result.rank,
-            score: self.best_score(&result.run),
+            score: result.score,
             checkpoint: name,
         }))
-    }
-}
-
-impl OpenBranches {
-    /// The highest score among the last iterations of a branch, in ten-thousandths. Its first iteration does not count: there
-    /// is no output before it to compare with, so that it would count as new whatever it is.
-    fn best_score(&self, run: &RunId) -> Option<u32> {
-        let state = journal::read(&self.home.runs().join(run.as_str())).ok()?.fold();
-        let compared = state.progress.scores().iter().filter(|scored| scored.iteration > 1);
-        compared.map(|scored| scored.score.total).max()
     }
 }
 

@@ -61,6 +61,7 @@ impl BestOfArgs {
             first: self.first,
             on_red: self.on_red,
             prune: self.prune,
+            by_score: false,
         };
         if self.parallel == Some(0) {
             return Err(CommandError::new(Kind::Wrong, "--parallel 0: no branch could ever work")

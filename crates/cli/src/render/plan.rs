@@ -6,6 +6,7 @@ use loop_core::plan::{
 };
 use loop_core::policy::budget::money_text;
 use loop_core::policy::candidate::{Candidate, CandidateGates, RankColumn};
+use loop_core::policy::score::WHOLE;
 use loop_core::run::Change;
 use loop_core::text;
 use loop_core::time;
@@ -179,7 +180,7 @@ pub(crate) fn rolled_back_value(state: &PlanState) -> Value {
 
 /// The ranking with every column; without one, the branches as they stand.
 pub(crate) fn table(state: &PlanState) -> String {
-    let head = [
+    let mut head = vec![
         "BRANCH", "AGENT", "LOOP", "GATES", "WORSE", "WATCHED", "METRIC", "LINES", "COVERAGE", "STRENGTH", "COST",
         "TIME",
     ];
@@ -193,7 +194,12 @@ pub(crate) fn table(state: &PlanState) -> String {
         return table_on_screen(&[first, "AGENT", "LOOP", "STATE"], &rows);
     };
     let of = |row: &Candidate| state.nodes.iter().find(|node| node.id().as_str() == row.name);
-    let rows: Vec<Vec<String>> = ranking.rows.iter().map(|row| ranked_row(row, of(row), state)).collect();
+    let mut rows: Vec<Vec<String>> = ranking.rows.iter().map(|row| ranked_row(row, of(row), state)).collect();
+    // Where it does not decide about progress, it only tells equal branches apart.
+    if ranking.by_score {
+        head.push("SCORE");
+        rows.iter_mut().zip(&ranking.rows).for_each(|(cells, row)| cells.push(score_cell(row)));
+    }
     let mut text = ranking_table(&head, &rows);
     for row in &ranking.rows {
         if let Some(trouble) = &row.metric_trouble {
@@ -292,6 +298,10 @@ fn ranked_row(row: &Candidate, node: Option<&NodeState>, state: &PlanState) -> V
     ]
 }
 
+fn score_cell(row: &Candidate) -> String {
+    row.score.map_or_else(|| "-".to_owned(), |score| format!("{:.2}", f64::from(score) / f64::from(WHOLE)))
+}
+
 /// Millionths as a number without needless zeros.
 fn decimal(micros: i64) -> String {
     let sign = if micros < 0 { "-" } else { "" };
@@ -388,6 +398,7 @@ fn why_best(state: &PlanState) -> String {
         Some(RankColumn::Strength) => "its gates are stronger",
         Some(RankColumn::Cost) => "it was cheaper",
         Some(RankColumn::Time) => "it was faster",
+        Some(RankColumn::Score) => "its score is higher",
         Some(RankColumn::Order) | None => "it is the first of equal ones",
     };
     format!("{passing} pass; {column}")

@@ -4,7 +4,7 @@ use loop_core::policy::candidate::RankColumn;
 use loop_core::run::Status;
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{ItemRow, NodeRow, NodeRun, PlanHistory, PlanView, RankingRow};
+use loop_core::view::{ItemRow, NodeRow, NodeRun, PlanHistory, PlanView, RankingRow, ViewWord};
 
 use super::diff::brief;
 use super::page::Block;
@@ -24,7 +24,8 @@ pub(crate) fn of_plan(history: &PlanHistory, patch: Option<String>) -> Vec<Block
     if let Some(ranking) = &plan.ranking {
         page.push(Block::Heading(2, "Ranking".to_owned()));
         let mut head = vec!["Branch"];
-        head.extend(RankColumn::ALL.into_iter().filter(|one| *one != RankColumn::Order).map(RankColumn::name));
+        let known = |column: &ViewWord| RankColumn::ALL.map(RankColumn::name).into_iter().find(|name| name == column);
+        head.extend(ranking.columns.iter().filter_map(known));
         head.push("Before the next by");
         let row = |row: &RankingRow| {
             let mut cells = vec![row.branch.clone()];

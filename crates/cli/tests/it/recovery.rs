@@ -3,6 +3,7 @@
 use loop_testkit::{TestEnv, wait_until};
 use serde_json::Value;
 
+use crate::recovery_branches::nobody_works;
 use crate::{start, user};
 
 /// An agent that gets it done only when its prompt has these words; else it edits in vain.
@@ -255,6 +256,59 @@ fn a_loop_that_is_killed_at_any_border_of_a_rung_goes_on_with_the_same_rung_and_
         assert!([Some(0), Some(4)].contains(&resumed.code), "{border}: {}", resumed.text());
         let wanted = ["fresh failed 1", "mutate:negative failed 1", "mutate:research success 1"];
         assert_eq!(rungs(&env), wanted, "{border}");
+    }
+}
+
+// req: A-23 partly: the rung that was reached
+#[test]
+fn a_loop_that_is_killed_at_a_border_of_effort_model_vendor_or_branches_makes_no_call_twice() {
+    let border = |word: &str, number: u32| {
+        format!("{{\"recovery\":{{\"{word}\":{{\"trigger\":2,\"cause\":\"no_better\",\"number\":{number}")
+    };
+    let models = "codex small $ 200k\ncodex large $$ 200k\nclaude opus $$$$ 200k";
+    let ladder = "effort:1, model:1, vendor:1, branches:2x1, human";
+    let words = with_agents("codex:small,codex:large,claude", ladder);
+    let words = [&words[..], &["--models", models, "--strength", "off"]].concat();
+    // The rung of a number works in the iteration that is two later; branches come last.
+    for (word, number) in
+        [("began", 1), ("ended", 1), ("began", 2), ("ended", 2), ("began", 3), ("ended", 3), ("began", 4)]
+    {
+        let env = user();
+        let root = env.root().display().to_string();
+        for name in ["codex", "claude"] {
+            // A call is written down when it is done; what works at the kill waits for ever.
+            env.program(
+                name,
+                &format!(
+                    "[ \"$1\" = --version ] && {{ echo 1.0; exit 0; }}\ncat > /dev/null\n\
+                     n=$LOOP_ITERATION; [ -z \"$LOOP_BRANCH\" ] || n=6\n\
+                     while [ $n -ge $(cat {root}/before) ] && [ ! -e {root}/go ]; do sleep 0.02; done\n\
+                     echo \"${{LOOP_BRANCH:-loop}} $LOOP_ITERATION {name}\" >> {root}/calls; echo x >> notes"
+                ),
+            );
+        }
+        env.write("before", &(number + 2 + u32::from(word == "ended")).to_string());
+        let killed = env.begin(&words);
+        env.wait_for_fact(&border(word, number));
+        killed.signal("KILL");
+        drop(killed.end());
+        nobody_works(&env);
+        env.write("go", "");
+        let list = env.run(&["list", "--json"]).expect_code(0).json();
+        let rows: Vec<Value> =
+            list["loops"].as_array().unwrap().iter().filter(|row| row["plan"].is_null()).cloned().collect();
+        let id = rows[0]["id"].as_str().unwrap();
+        let resumed = env.run(&["resume", id]).expect_code(1);
+        assert!(resumed.text().contains("Stuck after all recovery attempts"), "{word} {number}: {}", resumed.text());
+        let all = ["effort failed 1", "model failed 1", "vendor failed 1", "branches failed 2"];
+        assert_eq!(rungs_of(&env, id)[..4], all, "{word} {number}");
+        let text = env.read("calls");
+        let mut calls: Vec<&str> = text.lines().collect();
+        calls.sort_unstable();
+        let loops = ["loop 1 codex", "loop 2 codex", "loop 3 codex", "loop 4 codex", "loop 5 claude"];
+        let branches = calls.iter().filter(|call| call.starts_with("branch-")).count();
+        assert_eq!(calls[branches..], loops, "{word} {number}: {}", resumed.text());
+        assert!(branches == 2 && calls[0] != calls[1], "{word} {number}: {calls:?}");
     }
 }
 

@@ -96,6 +96,7 @@ fn a_loop_that_is_killed_during_its_branches_resumes_them_and_pays_for_none_twic
     wait_until("branch-a has ended", || plan_journal(&env).contains("\"not_passed\""));
     killed.signal("KILL");
     drop(killed.end());
+    nobody_works(&env);
     env.write("go", "");
     let id = stuck(&env);
     env.run(&["resume", &id]).expect_code(0);
@@ -104,6 +105,13 @@ fn a_loop_that_is_killed_during_its_branches_resumes_them_and_pays_for_none_twic
     assert_eq!(env.read("work/notes"), "loop\nloop\nbranch-b\n");
     let rungs = rungs_of(&env, &id);
     assert!(rungs.len() == 1 && rungs[0].starts_with("branches success"), "{rungs:?}");
+}
+
+/// What a killed loop had started ends with it, a moment later.
+pub(crate) fn nobody_works(env: &TestEnv) {
+    for id in env.ids() {
+        wait_until("nothing of the killed loop is alive", || env.marked(&id).is_empty());
+    }
 }
 
 fn plan_journal(env: &TestEnv) -> String {
@@ -265,6 +273,7 @@ fn a_call_that_a_crash_cut_off_counts_once_as_what_a_call_cost_so_far_and_it_is_
     wait_until("branch-a has ended", || plan_journal(&env).contains("\"not_passed\""));
     killed.signal("KILL");
     drop(killed.end());
+    nobody_works(&env);
     env.write("go", "");
     let id = stuck(&env);
     let ran = env.run(&["resume", &id]).expect_code(1);
@@ -282,4 +291,48 @@ fn a_list_of_agents_in_a_settings_file_is_read() {
     env.run(&["config", "check"]).expect_code(0);
     let ran = env.run(&start("touch result", PROMISE, &["-n", "1"]));
     assert!(!ran.text().contains("must be a table"), "{}", ran.text());
+}
+
+/// A program that answers as codex or gemini does: it changes a line and gets nothing done.
+fn idle_agent(env: &TestEnv, name: &str) {
+    let root = env.root().display().to_string();
+    env.program(
+        name,
+        &format!(
+            "[ \"$1\" = --version ] && {{ echo 1.0.0; exit 0; }}\n\
+             cat > /dev/null; echo \"{name} ${{LOOP_BRANCH:-loop}}\" >> {root}/calls; echo x >> notes"
+        ),
+    );
+}
+
+// req: A-09 partly: the prompt of each branch
+#[test]
+fn each_of_the_three_branches_of_the_profile_gets_its_agent_its_approach_and_its_form_of_the_task() {
+    let env = user();
+    idle_agent(&env, "codex");
+    idle_agent(&env, "gemini");
+    let more = ["--profile", "autonomous", "--cli", "codex,gemini", "--ladder", "branches:3x1, human", "-n", "12"];
+    let words = ["start", "fix it", "-p", PROMISE, "--stuck-after", "1", "--min-iteration-duration", "none"];
+    let last = ["--text-writer", "loop", "--strength", "off", "--max-time", "5m"];
+    drop(env.run(&[&words[..], &more, &last].concat()));
+    let prompt = |branch: &str| {
+        let list = env.run(&["list", "--json"]).expect_code(0).json();
+        let node = list["plans"][0]["nodes"].as_array().unwrap().iter().find(|node| node["node"] == branch).unwrap();
+        let run = node["run"].as_str().unwrap_or_else(|| panic!("{branch}: {node}"));
+        let prompt = env.run_folder(run).join("iterations/000001/attempt-1/prompt.md");
+        (node["agent"].as_str().unwrap().to_owned(), fs::read_to_string(prompt).unwrap())
+    };
+    for (branch, agent, approach, form) in [
+        ("branch-a", "codex", "bottom-up implementation", "List the smallest steps that are left"),
+        ("branch-b", "gemini", "research-first", "Read first, and edit after that"),
+        ("branch-c", "codex", "constraint-driven", "Change at most three files"),
+    ] {
+        let (worked, prompt) = prompt(branch);
+        assert_eq!(worked, agent, "{branch}");
+        for words in ["fix it", &format!("How to go about it this time: {approach}."), form, "These iterations did not"]
+        {
+            assert!(prompt.contains(words), "{branch}: {words:?} is not in:\n{prompt}");
+        }
+        assert_eq!(prompt.matches("How to go about it this time").count(), 1, "{branch}: {prompt}");
+    }
 }

@@ -142,6 +142,25 @@ fn cli_is_the_other_name_of_agent_and_auto_chooses_by_the_task() {
 }
 
 #[test]
+fn the_rule_that_chose_an_agent_is_in_the_log_of_the_specification() {
+    // req: A-32 partly: the log
+    let env = user();
+    program(&env, "claude", &claude_is_refused());
+    program(&env, "codex", &codex_works("echo x >> log"));
+    let more = ["--profile", "autonomous", "--cli-default", "claude", "--no-recover"];
+    let ran = env.run(&start("[ $(wc -l < log) -ge 2 ]", "claude,codex", &more)).expect_code(0);
+    assert_eq!(who(&env), [vec!["claude", "codex"], vec!["codex"]], "{}", ran.text());
+    let log = env.read("work/.harness/harness.log");
+    for words in [
+        "] Iteration 1 starting (cli=claude, model=default)\n",
+        "] Iteration 1 continues (cli=codex, model=default, rule=claude is not signed in)\n",
+        "] Iteration 2 starting (cli=codex, model=default, rule=claude is not signed in)\n",
+    ] {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+}
+
+#[test]
 fn a_default_agent_works_first_where_it_is_in_the_list() {
     // req: A-17
     let env = user();

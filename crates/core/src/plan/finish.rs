@@ -10,8 +10,8 @@ use super::spec::{Join, MetricSource, NodeId, PlanSpec, Selection};
 use super::state::{NodeStage, NodeState, PlanChoice, PlanEnds, PlanState};
 use super::words::{self, count};
 use crate::machine::Deciding;
-use crate::policy::candidate::{self, Candidate, CandidateGates};
 use crate::policy::item::ItemEnd;
+use crate::policy::candidate::{self, Candidate, CandidateGates, RankBy};
 use crate::run::Outcome;
 
 /// Making a copy, and everything around the gates.
@@ -168,8 +168,9 @@ fn awaits_answer(state: &PlanState) -> Option<PlanNext> {
 fn finish_best(state: &PlanState, selection: &Selection, deciding: &Deciding) -> Option<PlanNext> {
     let Some(ranking) = &state.ranking else {
         let lower = selection.metric.as_ref().is_some_and(|metric| metric.lower);
+        let by = RankBy { lower, by_score: selection.by_score };
         let rows = state.nodes.iter().map(|node| candidate_of(node, selection)).collect();
-        return Some(PlanNext::Decide(PlanDecision::Ranked(Box::new(candidate::rank(rows, lower, deciding)))));
+        return Some(PlanNext::Decide(PlanDecision::Ranked(Box::new(candidate::rank(rows, by, deciding)))));
     };
     if let Some(chosen) = &state.chosen {
         let node = state.node(&chosen.node)?;
@@ -299,6 +300,7 @@ fn candidate_of(node: &NodeState, selection: &Selection) -> Candidate {
         strength: strength.map(|strength| strength.noticed.saturating_mul(100) / strength.tried),
         cost_micros: node.cost_micros,
         elapsed_ms: run.elapsed_ms,
+        score: run.score,
     }
 }
 

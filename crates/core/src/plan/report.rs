@@ -164,6 +164,9 @@ pub struct RunDigest {
     /// How good that state is, by its gates.
     #[serde(default)]
     pub rank: Rank,
+    /// The score of its best iteration in ten-thousandths, where it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<u32>,
     /// Every required gate passes on that state, as the harness saw it.
     pub gates_passed: bool,
     /// They were judged on a clean copy.

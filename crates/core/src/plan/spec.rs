@@ -148,6 +148,9 @@ pub struct Selection {
     /// A branch is ended if it is worse than another one and than the start after its first iteration.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub prune: bool,
+    /// The score of progress decides right after the gates and the tests.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_score: bool,
 }
 
 /// What is measured for `--best-of-metric`.

@@ -68,6 +68,9 @@ pub struct Candidate {
     pub cost_unknown: bool,
     /// How long it was at work.
     pub elapsed_ms: u64,
+    /// The score of its best iteration in ten-thousandths, where it was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<u32>,
 }
 
 /// All branches, the best first.
@@ -76,6 +79,9 @@ pub struct Ranking {
     /// The lower number of the metric wins.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lower: bool,
+    /// The score of progress decides right after the state.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_score: bool,
     /// The rows, with every column.
     pub rows: Vec<Candidate>,
     /// Which column put each row before the next one.
@@ -115,13 +121,15 @@ pub enum RankColumn {
     Cost,
     /// The time.
     Time,
+    /// The score of progress, before all that follows the state where it decides about progress.
+    Score,
     /// Nothing differs: the one that stands first in the plan.
     Order,
 }
 
 impl RankColumn {
     /// All columns, in the order in which they decide.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Gates,
         Self::Faults,
         Self::State,
@@ -132,8 +140,31 @@ impl RankColumn {
         Self::Strength,
         Self::Cost,
         Self::Time,
+        Self::Score,
         Self::Order,
     ];
+
+    /// The same where the score decides about progress.
+    const BY_SCORE: [Self; 12] = [
+        Self::Gates,
+        Self::Faults,
+        Self::State,
+        Self::Score,
+        Self::Watched,
+        Self::Metric,
+        Self::Size,
+        Self::Coverage,
+        Self::Strength,
+        Self::Cost,
+        Self::Time,
+        Self::Order,
+    ];
+
+    /// All columns in the order in which they decide, where the score decides about progress or not.
+    #[must_use]
+    pub const fn in_order(by_score: bool) -> [Self; 12] {
+        if by_score { Self::BY_SCORE } else { Self::ALL }
+    }
 
     /// The column as JSON has it.
     #[must_use]
@@ -149,6 +180,7 @@ impl RankColumn {
             Self::Strength => "strength",
             Self::Cost => "cost",
             Self::Time => "time",
+            Self::Score => "score",
             Self::Order => "order",
         }
     }
@@ -177,6 +209,8 @@ impl RankColumn {
                 key(other).cmp(&key(one))
             }
             Self::Time => by(|row| row.elapsed_ms).reverse(),
+            // What was not measured counts as no progress.
+            Self::Score => by(|row| u64::from(row.score.unwrap_or(0))),
             Self::Order => Ordering::Equal,
         }
     }
@@ -195,22 +229,31 @@ impl Candidate {
     }
 }
 
+/// By what branches are compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RankBy {
+    /// The lower number of the metric wins.
+    pub lower: bool,
+    /// The score of progress decides right after the state.
+    pub by_score: bool,
+}
+
 /// The first column in which two branches differ, and which of them is better there; the better one is *greater*.
 #[must_use]
-pub fn compare(one: &Candidate, other: &Candidate, lower: bool, _: &Deciding) -> (RankColumn, Ordering) {
-    let differs = |column: &RankColumn| column.compare(one, other, lower) != Ordering::Equal;
-    let column = RankColumn::ALL.into_iter().find(differs).unwrap_or(RankColumn::Order);
-    (column, column.compare(one, other, lower))
+pub fn compare(one: &Candidate, other: &Candidate, by: RankBy, _: &Deciding) -> (RankColumn, Ordering) {
+    let differs = |column: &RankColumn| column.compare(one, other, by.lower) != Ordering::Equal;
+    let column = RankColumn::in_order(by.by_score).into_iter().find(differs).unwrap_or(RankColumn::Order);
+    (column, column.compare(one, other, by.lower))
 }
 
 /// All branches, the best first. Branches between which nothing differs keep their order.
 #[must_use]
-pub fn rank(mut rows: Vec<Candidate>, lower: bool, deciding: &Deciding) -> Ranking {
-    rows.sort_by(|one, other| compare(other, one, lower, deciding).1);
+pub fn rank(mut rows: Vec<Candidate>, by: RankBy, deciding: &Deciding) -> Ranking {
+    rows.sort_by(|one, other| compare(other, one, by, deciding).1);
     let decided = rows.windows(2).map(|pair| match pair {
-        [better, worse] => compare(better, worse, lower, deciding).0,
+        [better, worse] => compare(better, worse, by, deciding).0,
         _ => RankColumn::Order,
     });
     let decided = decided.collect();
-    Ranking { lower, rows, decided }
+    Ranking { lower: by.lower, by_score: by.by_score, rows, decided }
 }

@@ -25,6 +25,7 @@ mod system;
 
 pub use compose::{GATE_OUTPUT_BYTES_MAX, HARNESS_TOKENS_MAX, TASK_BYTES_MAX, compose};
 pub use material::{Claiming, GateSaid, Material, RankWords};
+pub use mutate::branch_task;
 pub use section::{Prompt, Section, estimated_tokens};
 pub use summary::{SUMMARY_TOKENS_MAX, cut, progress_summary, request};
 pub use system::{status_instructions, system_prompt};

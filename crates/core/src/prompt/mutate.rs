@@ -45,6 +45,14 @@ pub(super) fn what_to_do_now(material: &Material<'_>) -> Option<String> {
     Some(format!("The loop is stuck: the last iterations did not get the gates further.\n\n{tried}{now}"))
 }
 
+/// The task of a branch of a loop that is stuck: the goal, how this branch goes about it, and its form of the task with
+/// what failed so far. The branch makes prompts of its own from it.
+#[must_use]
+pub fn branch_task(material: &Material<'_>, approach: &str) -> String {
+    let form = what_to_do_now(material).map_or_else(String::new, |now| format!("\n\n{now}"));
+    format!("{}\n\nHow to go about it this time: {approach}.{form}", material.goal)
+}
+
 /// What failed so far, the newest first.
 fn tried(material: &Material<'_>) -> String {
     let mut listed = String::new();

@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 use toml_edit::Item;
 
 use crate::plan::PlanState;
-use crate::policy::candidate::{Candidate, RankColumn};
+use crate::policy::candidate::{Candidate, RankColumn, Ranking};
 
 /// By which columns branches are compared, the first that differs decides; and whether the lower metric wins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectionOrder {
-    columns: Vec<RankColumn>,
+    columns: Option<Vec<RankColumn>>,
     lower: Option<bool>,
 }
 
@@ -29,10 +29,10 @@ impl SelectionOrder {
     /// What is wrong with it.
     pub(super) fn read(table: &Item) -> Result<Self, String> {
         let table = table.as_table_like().ok_or("it must be a table")?;
-        let mut order = Self { columns: RankColumn::ALL.to_vec(), lower: None };
+        let mut order = Self { columns: None, lower: None };
         for (key, value) in table.iter() {
             match key {
-                "columns" => order.columns = columns(value)?,
+                "columns" => order.columns = Some(columns(value)?),
                 "lower" => order.lower = Some(value.as_bool().ok_or("lower is true or false")?),
                 _ => return Err(format!("there is no {key:?}; it has columns and lower")),
             }
@@ -42,20 +42,29 @@ impl SelectionOrder {
 
     /// In words, as the file has it.
     pub(super) fn words(&self) -> Vec<String> {
-        let columns = self.columns.iter().map(|column| column.name()).collect::<Vec<_>>().join(", ");
+        let columns = self
+            .columns
+            .as_deref()
+            .unwrap_or(&RankColumn::ALL)
+            .iter()
+            .map(|column| column.name())
+            .collect::<Vec<_>>()
+            .join(", ");
         let lower = self.lower.map(|lower| format!("lower = {lower}"));
         std::iter::once(format!("branches by {columns}")).chain(lower).collect()
     }
 
     /// The best branch, if it passes. Whether a branch passes always comes first: no order makes a failed one win.
-    fn winner<'a>(&self, rows: &'a [Candidate], lower: bool) -> Option<&'a Candidate> {
-        let lower = self.lower.unwrap_or(lower);
+    fn winner<'a>(&self, ranking: &'a Ranking) -> Option<&'a Candidate> {
+        let lower = self.lower.unwrap_or(ranking.lower);
+        let recorded = RankColumn::in_order(ranking.by_score);
+        let columns = self.columns.as_deref().unwrap_or(&recorded);
         let better = |one: &&Candidate, other: &&Candidate| {
             let by = |column: &RankColumn| column.compare(one, other, lower);
-            self.columns.iter().map(by).find(|order| *order != Ordering::Equal).unwrap_or(Ordering::Equal)
+            columns.iter().map(by).find(|order| *order != Ordering::Equal).unwrap_or(Ordering::Equal)
         };
         // Of equal ones the first stays: `max_by` takes the last.
-        rows.iter().rev().filter(|row| row.passes).max_by(better)
+        ranking.rows.iter().rev().filter(|row| row.passes).max_by(better)
     }
 }
 
@@ -78,6 +87,6 @@ pub fn replay_plan(state: &PlanState, order: &SelectionOrder) -> Option<Replayed
     // What a person picked counts more than the ranking.
     let picked = state.chosen.as_ref().map(|chosen| chosen.node.to_string());
     let recorded = picked.or_else(|| ranking.winner().map(|row| row.name.clone()));
-    let chosen = order.winner(&ranking.rows, ranking.lower).map(|row| row.name.clone());
+    let chosen = order.winner(ranking).map(|row| row.name.clone());
     Some(ReplayedPlan { recorded, chosen })
 }

@@ -163,6 +163,14 @@ impl Progress {
         sum.checked_div(u32::try_from(scores.len()).ok()?)
     }
 
+    /// The highest of the last scores, in ten-thousandths. The first iteration does not count: there is no output before it
+    /// to compare with, so that it would count as new whatever it is.
+    #[must_use]
+    pub fn best_score(&self) -> Option<u32> {
+        let compared = self.scores.iter().filter(|scored| scored.iteration > 1);
+        compared.map(|scored| scored.score.total).max()
+    }
+
     /// The same, as far as it counts.
     #[must_use]
     pub fn delta(&self) -> IterationDelta {

@@ -18,6 +18,8 @@ const WINDOW: usize = 5;
 pub const MARKERS_SHOWN_MAX: usize = 5;
 /// How much of a marker is shown in a line.
 const MARKER_LETTERS_MAX: usize = 300;
+/// How much of the rule is shown that chose an agent.
+const RULE_LETTERS_MAX: usize = 200;
 /// How much of a goal is shown.
 const GOAL_LETTERS_MAX: usize = 200;
 
@@ -70,11 +72,17 @@ impl HarnessFold {
     /// Takes a line of the journal in; `state` has it taken in. Returns lines for the log.
     pub fn take(&mut self, entry: &Entry, state: &RunState) -> Vec<HarnessLine> {
         match &entry.fact {
-            Fact::Ordered { order: order @ Order::RunAgent { iteration, choice, .. }, .. }
-                if order.begins_iteration() =>
-            {
-                let model = choice.model.as_deref().unwrap_or("default");
-                let text = format!("Iteration {iteration} starting (cli={}, model={model})", choice.agent);
+            Fact::Ordered { order: order @ Order::RunAgent { iteration, choice, .. }, .. } => {
+                let rule = state.agent.rule().map(|rule| format!(", rule={}", text::one_line(rule, RULE_LETTERS_MAX)));
+                let word = match (order.begins_iteration(), &rule) {
+                    (true, _) => "starting",
+                    (false, Some(_)) => "continues",
+                    // Another attempt of the same agent is no news.
+                    (false, None) => return Vec::new(),
+                };
+                let (cli, model) = (&choice.agent, choice.model.as_deref().unwrap_or("default"));
+                let rule = rule.unwrap_or_default();
+                let text = format!("Iteration {iteration} {word} (cli={cli}, model={model}{rule})");
                 vec![line(HarnessStyle::Begins, &text)]
             }
             Fact::Decided(Decision::Round(judgement)) => {

@@ -9,6 +9,7 @@ use crate::plan::{NodeEnd, NodeId, NodeStage, NodeState, PlanOutcome, PlanState,
 use crate::policy::budget::money_text;
 use crate::policy::candidate::{Candidate, CandidateGates, RankColumn, Ranking};
 use crate::policy::item::{CriterionProof, ItemEnd, ItemRetry};
+use crate::policy::score::WHOLE;
 use crate::run::{Outcome, Status};
 use crate::text;
 use crate::time::{self, At};
@@ -392,8 +393,8 @@ fn state_word(node: &NodeState) -> &'static str {
 
 impl RankingTable {
     /// Every column but the last one, which is the order of the plan.
-    fn columns() -> impl Iterator<Item = RankColumn> {
-        RankColumn::ALL.into_iter().filter(|column| *column != RankColumn::Order)
+    fn columns(by_score: bool) -> impl Iterator<Item = RankColumn> {
+        RankColumn::in_order(by_score).into_iter().filter(|column| *column != RankColumn::Order)
     }
 
     /// The table of this ranking.
@@ -402,11 +403,11 @@ impl RankingTable {
         let row = |(at, row): (usize, &Candidate)| RankingRow {
             branch: row.name.clone(),
             passes: row.passes,
-            cells: Self::columns().map(|column| cell(row, column)).collect(),
+            cells: Self::columns(ranking.by_score).map(|column| cell(row, column)).collect(),
             decided_by: ranking.decided.get(at).map(|column| column.name().into()),
         };
         let rows = ranking.rows.iter().enumerate().map(row).collect();
-        Self { columns: Self::columns().map(|column| column.name().into()).collect(), rows }
+        Self { columns: Self::columns(ranking.by_score).map(|column| column.name().into()).collect(), rows }
     }
 }
 
@@ -436,6 +437,9 @@ fn cell(row: &Candidate, column: RankColumn) -> String {
         RankColumn::Cost if row.cost_unknown => format!("{} counted", money_text(row.cost_micros)),
         RankColumn::Cost => money_text(row.cost_micros),
         RankColumn::Time => time::spaced(row.elapsed_ms),
+        RankColumn::Score => {
+            row.score.map_or_else(unknown, |score| format!("{:.2}", f64::from(score) / f64::from(WHOLE)))
+        }
         RankColumn::Order => String::new(),
     }
 }

@@ -2,7 +2,7 @@
 //! `docs/autonomous-specification.md` names the test of each number.
 use loop_core::ids::RunId;
 use loop_core::policy::rank::Rank;
-use loop_core::prompt::{Material, compose, progress_summary, request};
+use loop_core::prompt::{Material, branch_task, compose, progress_summary, request};
 use loop_core::run::*;
 use loop_core::settings::profiles::autonomous::key_of;
 use loop_core::settings::{Kind, PromptForm, key};
@@ -227,6 +227,23 @@ fn three_branches_have_the_documented_names_approaches_forms_agents_and_budgets(
 }
 
 #[test]
+fn the_task_of_each_branch_has_its_approach_its_form_and_what_failed_so_far() {
+    // req: A-09 partly: the prompt of each branch
+    let story = branching(&[("branch_count", "3")]);
+    let order = story.state.main_order().map(|(_, open)| &open.order);
+    let Some(Order::Branches { branches, .. }) = order else { panic!("{}", story.told) };
+    let forms = ["List the smallest steps that are left", "Read first, and edit after that", "Work within limits"];
+    for (plan, form) in branches.iter().zip(forms) {
+        let (form_of, tried) = (PromptForm::History, story.state.dead_ends());
+        let material = Material { form: form_of, variant: plan.choice.prompt, goal: "fix it", ..Material::default() };
+        let task = branch_task(&Material { stuck: true, tried, ..material }, &plan.approach);
+        assert!(task.starts_with(&format!("fix it\n\nHow to go about it this time: {}.\n\n", plan.approach)), "{task}");
+        assert!(task.contains(form) && task.contains("- iteration 3: 1 file changed"), "{}: {task}", plan.name);
+        assert!(!task.contains("gate-said-last"), "the section has another name in this profile: {task}");
+    }
+}
+
+#[test]
 fn a_branch_wins_with_a_score_above_0_3() {
     // req: A-06 partly: the winner
     for (score, words) in [(3_000, "rung 1 branches failed after 30"), (3_001, "rung 1 takes branch")] {
@@ -309,6 +326,25 @@ fn a_run_that_is_opened_again_without_progress_and_not_stuck_gets_a_fresh_assess
     let (told, stuck) = opened(3);
     assert!(!stuck.told.contains("text assessment"), "{told}");
     assert!(stuck.last().starts_with("agent 5.2 as {mutated:rephrase}"), "{}", stuck.told);
+}
+
+/// Whether it is stuck is what recovery says, also where the breaker has another number.
+#[test]
+fn what_is_stuck_at_an_opening_is_said_by_recovery_and_not_by_the_breaker() {
+    // req: A-23 partly: the assessment
+    let opened = |stuck_after: &str, fruitless_ones: u32| {
+        let mut story = profile(&[("stuck_after", stuck_after), ("max_no_progress", "3")]);
+        iteration(&mut story, 90, 9_000);
+        fruitless(&mut story, fruitless_ones);
+        story.say("opened / cleaned");
+        go_on(&mut story, "0 output=0");
+        story
+    };
+    let stuck = opened("2", 2);
+    assert!(!stuck.told.contains("text assessment"), "a rung is under way: {}", stuck.told);
+    assert!(stuck.last().starts_with("agent 4.2 as {mutated:rephrase}"), "{}", stuck.told);
+    let only_slow = opened("5", 3);
+    assert!(only_slow.told.contains("text assessment by gemini"), "no rung has begun: {}", only_slow.told);
 }
 
 #[test]

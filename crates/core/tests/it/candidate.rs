@@ -2,7 +2,7 @@
 use std::cmp::Ordering;
 
 use loop_core::machine::consult;
-use loop_core::policy::candidate::{Candidate, CandidateGates, RankColumn, compare, rank};
+use loop_core::policy::candidate::{Candidate, CandidateGates, RankBy, RankColumn, compare, rank};
 
 use crate::world::Seed;
 
@@ -31,6 +31,7 @@ fn random(seed: &mut Seed) -> Candidate {
         cost_micros: seed.below(2),
         cost_unknown: seed.one_in(3),
         elapsed_ms: seed.below(2),
+        score: seed.one_in(2).then(|| seed.below(3) as u32 * 1_000),
     }
 }
 
@@ -38,9 +39,9 @@ fn random(seed: &mut Seed) -> Candidate {
 fn the_ranking_is_total_transitive_and_puts_what_passes_first() {
     let mut seed = Seed::new(9);
     for round in 0..ROUNDS {
-        let lower = round % 2 == 0;
+        let by = RankBy { lower: round % 2 == 0, by_score: round % 4 < 2 };
         let [one, two, three] = std::array::from_fn(|_| random(&mut seed));
-        let order = |left: &Candidate, right: &Candidate| consult(|deciding| compare(left, right, lower, deciding).1);
+        let order = |left: &Candidate, right: &Candidate| consult(|deciding| compare(left, right, by, deciding).1);
         assert_eq!(order(&one, &two), order(&two, &one).reverse(), "{one:?} {two:?}");
         assert_eq!(order(&one, &one), Ordering::Equal);
         if order(&one, &two) != Ordering::Less && order(&two, &three) != Ordering::Less {
@@ -58,18 +59,19 @@ fn the_same_branches_in_any_order_are_ranked_alike_and_equal_ones_keep_their_ord
     for _ in 0..ROUNDS / 10 {
         let mut rows: Vec<Candidate> = (0..6).map(|_| random(&mut seed)).collect();
         rows.iter_mut().enumerate().for_each(|(at, row)| row.name = at.to_string());
-        let ranked = consult(|deciding| rank(rows.clone(), false, deciding));
+        let ranked = consult(|deciding| rank(rows.clone(), RankBy::default(), deciding));
         rows.reverse();
-        let again = consult(|deciding| rank(rows, false, deciding));
+        let again = consult(|deciding| rank(rows, RankBy::default(), deciding));
         for (one, other) in ranked.rows.iter().zip(&again.rows) {
             assert_eq!(
-                consult(|deciding| compare(one, other, false, deciding).1),
+                consult(|deciding| compare(one, other, RankBy::default(), deciding).1),
                 Ordering::Equal,
                 "{one:?} {other:?}"
             );
         }
         for pair in ranked.rows.windows(2) {
-            let equal = consult(|deciding| compare(&pair[0], &pair[1], false, deciding).1) == Ordering::Equal;
+            let equal =
+                consult(|deciding| compare(&pair[0], &pair[1], RankBy::default(), deciding).1) == Ordering::Equal;
             assert!(!equal || pair[0].name < pair[1].name, "{pair:?}");
         }
         assert_eq!(ranked.winner().is_some(), ranked.rows.iter().any(|row| row.passes));
@@ -77,7 +79,7 @@ fn the_same_branches_in_any_order_are_ranked_alike_and_equal_ones_keep_their_ord
 }
 
 fn order(one: &Candidate, other: &Candidate, lower: bool) -> (RankColumn, Ordering) {
-    consult(|deciding| compare(one, other, lower, deciding))
+    consult(|deciding| compare(one, other, RankBy { lower, by_score: false }, deciding))
 }
 
 /// A branch that is good or bad in one column.
@@ -99,6 +101,7 @@ fn set(row: &mut Candidate, column: RankColumn, good: bool) {
         RankColumn::Strength => row.strength = Some(if good { 100 } else { 50 }),
         RankColumn::Cost => row.cost_micros = u64::from(bad),
         RankColumn::Time => row.elapsed_ms = u64::from(bad),
+        RankColumn::Score => row.score = Some(5_000 - bad),
         RankColumn::Order => {}
     }
 }
@@ -162,13 +165,18 @@ fn the_ranking_names_the_column_that_decided_and_a_winner_that_passes() {
         lines,
         ..Candidate::default()
     };
-    let ranked =
-        consult(|deciding| rank(vec![row("a", false, 0), row("b", true, 9), row("c", true, 1)], true, deciding));
+    let ranked = consult(|deciding| {
+        rank(
+            vec![row("a", false, 0), row("b", true, 9), row("c", true, 1)],
+            RankBy { lower: true, by_score: false },
+            deciding,
+        )
+    });
     let names: Vec<&str> = ranked.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!((names, ranked.lower), (vec!["c", "b", "a"], true));
     assert_eq!(ranked.decided, [RankColumn::Size, RankColumn::Gates]);
     assert_eq!(ranked.winner().map(|row| row.name.as_str()), Some("c"));
-    let none = consult(|deciding| rank(vec![row("a", false, 0), row("b", false, 9)], false, deciding));
+    let none = consult(|deciding| rank(vec![row("a", false, 0), row("b", false, 9)], RankBy::default(), deciding));
     assert_eq!(none.winner(), None);
 }
 
@@ -182,7 +190,38 @@ fn a_cost_that_nobody_knows_is_worse_than_every_known_cost() {
         ..Candidate::default()
     };
     let rows = vec![row("unknown", 0, true), row("dear", 9_000_000, false), row("cheap", 1, false)];
-    let ranked = consult(|deciding| rank(rows, false, deciding));
+    let ranked = consult(|deciding| rank(rows, RankBy::default(), deciding));
     let names: Vec<&str> = ranked.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["cheap", "dear", "unknown"]);
+}
+
+/// Where the score decides about progress, it is asked right after the gates and the tests; else before the order alone.
+#[test]
+fn the_score_decides_after_the_state_where_it_decides_about_progress_and_else_only_among_equals() {
+    // req: A-09 partly: the score ranks after what gates and tests say
+    let both = |one: &Candidate, other: &Candidate| {
+        [false, true]
+            .map(|by_score| consult(|deciding| compare(one, other, RankBy { lower: false, by_score }, deciding)))
+    };
+    let plain = Candidate { score: Some(3_000), lines: 1, ..Candidate::default() };
+    let scored = Candidate { score: Some(3_001), lines: 9, ..plain.clone() };
+    let (size, score) = ((RankColumn::Size, Ordering::Less), (RankColumn::Score, Ordering::Greater));
+    assert_eq!(both(&scored, &plain), [size, score], "a larger change with a higher score");
+    let equal = Candidate { lines: 1, ..scored.clone() };
+    assert_eq!(both(&equal, &plain), [score, score]);
+    // Gates, faults and state come first either way.
+    let better = |change: fn(&mut Candidate)| {
+        let mut better = Candidate { score: None, ..plain.clone() };
+        change(&mut better);
+        both(&better, &scored).map(|(column, order)| (column, order == Ordering::Greater))
+    };
+    let gates = better(|row| (row.passes, row.gates) = (true, CandidateGates::InBranch));
+    assert_eq!(gates, [(RankColumn::Gates, true); 2]);
+    let state = better(|row| row.rank = serde_json::from_value(serde_json::json!({ "passed": 1 })).unwrap());
+    assert_eq!(state, [(RankColumn::State, true); 2]);
+    let faulty = Candidate { regressions: 1, ..scored.clone() };
+    assert_eq!(both(&plain, &faulty), [(RankColumn::Faults, Ordering::Greater); 2]);
+    // What was not measured is no progress.
+    let unmeasured = Candidate { score: None, ..equal.clone() };
+    assert_eq!(both(&equal, &unmeasured), [score, score]);
 }

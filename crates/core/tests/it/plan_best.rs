@@ -47,9 +47,9 @@ fn the_better_of_two_passing_branches_is_applied_and_judged_again_in_the_workspa
     let cells: Vec<String> = view.ranking.unwrap().rows.iter().map(|row| row.cells.join(" | ")).collect();
     expect![[r#"
         [
-            "pass on a clean copy | none | 0 gates pass | - | - | 12 lines in 1 file | - | - | $0.00 | 1s",
-            "pass on a clean copy | none | 0 gates pass | - | - | 40 lines in 1 file | - | - | $0.00 | 1s",
-            "not passed | none | 0 gates pass | - | - | 4 lines in 1 file | - | - | $0.00 | 1s",
+            "pass on a clean copy | none | 0 gates pass | - | - | 12 lines in 1 file | - | - | $0.00 | 1s | -",
+            "pass on a clean copy | none | 0 gates pass | - | - | 40 lines in 1 file | - | - | $0.00 | 1s | -",
+            "not passed | none | 0 gates pass | - | - | 4 lines in 1 file | - | - | $0.00 | 1s | -",
         ]
     "#]]
     .assert_debug_eq(&cells);

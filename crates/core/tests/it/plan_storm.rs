@@ -108,6 +108,7 @@ impl PlanStorm {
             first: seed.one_in(4),
             on_red: seed.one_in(4),
             prune: seed.one_in(3),
+            by_score: false,
         };
         let join = if best { Join::Best(selection) } else { Join::Merge };
         PlanSpec {

@@ -449,6 +449,7 @@ pub(crate) fn digest(outcome: Outcome, cost_micros: u64) -> RunDigest {
         checkpoint: Some("iter-002".to_owned()),
         tree: Some("t".to_owned()),
         rank: loop_core::policy::rank::Rank::default(),
+        score: None,
         gates_passed: passes,
         clean_copy: passes,
         watched_passed: 0,

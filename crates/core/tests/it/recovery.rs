@@ -351,26 +351,35 @@ fn an_interrupted_attempt_of_a_rung_that_passes_has_worked() {
     }
 }
 
-/// Every prefix of the journal of a story with recovery folds to a state from which the same rungs follow.
-#[test]
-fn a_journal_that_is_cut_after_any_fact_goes_on_with_the_same_rung_and_none_is_taken_twice() {
-    let mut story = story(&[("ladder", "fresh:1, mutate:constrain:1, human")]);
-    fruitless(&mut story, 4);
-    let whole = rungs(&story).join("\n");
+/// Every prefix of the journal of a story with recovery folds to a state from which the same rungs follow, and no call that
+/// has ended is ordered again.
+fn every_cut_goes_on(story: &Story) {
+    let whole = rungs(story).join("\n");
     for cut in 1..story.journal.len() {
         let mut state = RunState::default();
-        story.journal[..cut].iter().for_each(|entry| state.apply(&entry.fact));
-        let mut seen: Vec<(u32, bool)> = Vec::new();
-        let mut note = |fact: &Fact| {
-            if let Fact::Decided(Decision::Recovery(decision)) = fact {
-                match decision {
-                    RecoveryDecision::Began(began) => seen.push((began.number, true)),
-                    RecoveryDecision::Ended(ended) => seen.push((ended.number, false)),
-                    RecoveryDecision::CutOff(_) | RecoveryDecision::Takes(_) | RecoveryDecision::UsedUp { .. } => {}
+        let (mut seen, mut ended): (Vec<(u32, bool)>, Vec<String>) = Default::default();
+        let mut open = None;
+        let mut note = |fact: &Fact| match fact {
+            Fact::Decided(Decision::Recovery(decision)) => match decision {
+                RecoveryDecision::Began(began) => seen.push((began.number, true)),
+                RecoveryDecision::Ended(ended) => seen.push((ended.number, false)),
+                RecoveryDecision::CutOff(_) | RecoveryDecision::Takes(_) | RecoveryDecision::UsedUp { .. } => {}
+            },
+            Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } => {
+                open = Some(format!("agent {iteration}.{attempt}"));
+            }
+            Fact::Ordered { order: Order::Branches { rung, .. }, .. } => open = Some(format!("branches {rung}")),
+            Fact::Happened(Input { event: Event::Answered { answer, .. }, .. }) => {
+                if matches!(answer, Answer::AgentEnded(_) | Answer::Branches(_)) {
+                    ended.extend(open.take());
                 }
             }
+            _ => {}
         };
-        story.journal[..cut].iter().for_each(|entry| note(&entry.fact));
+        for entry in &story.journal[..cut] {
+            state.apply(&entry.fact);
+            note(&entry.fact);
+        }
         let at = story.journal[cut - 1].at;
         for fact in step(&state, Input { at, event: Event::Opened }) {
             note(&fact);
@@ -380,10 +389,43 @@ fn a_journal_that_is_cut_after_any_fact_goes_on_with_the_same_rung_and_none_is_t
         once.dedup();
         let count = |wanted: (u32, bool)| seen.iter().filter(|one| **one == wanted).count();
         assert!(once.iter().all(|one| count(*one) == 1), "cut after {cut}: {seen:?}\n{whole}");
-        // A rung that began is under way, or has ended; there is never a second one beside it.
-        let open = seen.iter().filter(|one| one.1).count() - seen.iter().filter(|one| !one.1).count();
-        assert_eq!(usize::from(state.recovery.rung().is_some()), open, "cut after {cut}: {seen:?}");
+        // A rung that began is under way, or has ended; there is never a second one beside it. One that was left out has
+        // only ended.
+        let began = |number: u32| seen.contains(&(number, true));
+        let open_rungs = seen.iter().filter(|one| one.1).count();
+        let closed = seen.iter().filter(|(number, is_begin)| !is_begin && began(*number)).count();
+        assert_eq!(usize::from(state.recovery.rung().is_some()), open_rungs - closed, "cut after {cut}: {seen:?}");
+        assert!(open.is_none_or(|open| !ended.contains(&open)), "cut after {cut}: ordered twice: {ended:?}\n{whole}");
     }
+}
+
+#[test]
+fn a_journal_that_is_cut_after_any_fact_goes_on_with_the_same_rung_and_none_is_taken_twice() {
+    let mut story = story(&[("ladder", "fresh:1, mutate:constrain:1, human")]);
+    fruitless(&mut story, 4);
+    every_cut_goes_on(&story);
+}
+
+// req: A-23 partly: the rung; the assessment is in another story
+#[test]
+fn a_journal_that_is_cut_at_a_rung_of_effort_model_vendor_branches_or_a_person_goes_on_there() {
+    let mut story = story(&[
+        ("agent", "codex"),
+        ("agents", "codex:small,codex:large,claude"),
+        ("agent_model", "small"),
+        ("models", "codex small $ 200k\ncodex large $$ 200k\nclaude opus $$$$ 200k"),
+        ("ladder", "effort:1, model:1, vendor:1, branches:2x1, human"),
+    ]);
+    fruitless(&mut story, 5);
+    assert_eq!(story.last(), "branches 1: branch-a branch-b", "{}", story.told);
+    story.say("branched best=branch-a pass=1 fail=5 iterations=2");
+    compare(&mut story);
+    assert_eq!(story.last(), "hold stuck", "{}", story.told);
+    let ended = ["effort failed after 1", "model failed after 1", "vendor failed after 1", "branches failed after 2"];
+    for words in ended.into_iter().chain(["human began"]) {
+        assert!(rungs(&story).iter().any(|line| line.contains(words)), "{words}: {}", story.told);
+    }
+    every_cut_goes_on(&story);
 }
 
 #[test]

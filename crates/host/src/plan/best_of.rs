@@ -98,7 +98,7 @@ impl BestOf {
     /// # Errors
     /// The first pair that does not.
     pub fn check(&self) -> Result<(), Refusal> {
-        let Selection { metric, manual, first, on_red, prune } = &self.selection;
+        let Selection { metric, manual, first, on_red, prune, by_score: _ } = &self.selection;
         let not_with = |one: &str, other: &str, why: &str| {
             Err(Refusal::new(format!("{one} does not go with {other}: {why}"), format!("leave {other} or {one} out")))
         };

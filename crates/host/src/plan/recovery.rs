@@ -11,8 +11,9 @@ use loop_core::plan::{
     Join, LoopWork, NODE_TEXT_BYTES_MAX, NodeId, NodeSpec, NodeWork, OnConflict, Plan, PlanEntry, PlanEvent, PlanSpec,
     PlanState, Selection,
 };
+use loop_core::prompt::{Material, branch_task};
 use loop_core::run::{BranchPlan, FileRef, PlanRef, RunState};
-use loop_core::settings::{CheckpointBackend, Given, Layer, Origin, Resolved, keys};
+use loop_core::settings::{CheckpointBackend, Given, Layer, Origin, ProgressBy, Resolved, keys};
 use loop_core::text;
 use loop_core::time::At;
 use loop_core::view::LiveDigest;
@@ -88,7 +89,7 @@ fn create(home: &Home, request: &RecoveryRequest) -> io::Result<ReadyPlan> {
         store: spec.store.clone(),
         backend: CheckpointBackend::Git.word().to_owned(),
         name: text::one_line(&format!("recovery of {}: {}", spec.id, spec.goal.head), 200),
-        join: Join::Best(Selection { first: true, ..Selection::default() }),
+        join: Join::Best(Selection { first: true, by_score: is_by_score(&state), ..Selection::default() }),
         parallel: all,
         budget_micros: request.budget_micros,
         call_micros: request.call_micros,
@@ -110,6 +111,11 @@ fn create(home: &Home, request: &RecoveryRequest) -> io::Result<ReadyPlan> {
         .map_err(io::Error::other)?;
     drop(start);
     Ok(ReadyPlan { held, opening: PlanEvent::Opened })
+}
+
+/// Whether the score decides about the progress of the run.
+fn is_by_score(state: &RunState) -> bool {
+    state.settings.shown().values.progress.progress_by == ProgressBy::Score
 }
 
 /// The settings of every branch: those of the run, without what it does once, and without recovery of their own.
@@ -147,7 +153,7 @@ fn request_of(branch: &BranchPlan, state: &RunState, goal: &str, settings: &Reso
         given.push(Given { key: keys::agent_model(), value: model, origin: origin() });
     }
     let spec = state.spec.as_ref();
-    let task = format!("{goal}\n\nHow to go about it this time: {}.", branch.approach);
+    let task = branch_task(&material(branch, state, goal), &branch.approach);
     LaunchRequest {
         given,
         workspace: None,
@@ -170,6 +176,19 @@ fn request_of(branch: &BranchPlan, state: &RunState, goal: &str, settings: &Reso
             answers: Vec::new(),
             note: None,
         })),
+    }
+}
+
+/// What the form of a branch is made of: what the run knows when it is stuck.
+fn material<'a>(branch: &BranchPlan, state: &'a RunState, goal: &'a str) -> Material<'a> {
+    Material {
+        form: state.settings.shown().values.context.prompt_form,
+        variant: branch.choice.prompt,
+        goal,
+        changed: state.prompt.changed_names(),
+        stuck: true,
+        tried: state.dead_ends(),
+        ..Material::default()
     }
 }
 

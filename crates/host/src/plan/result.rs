@@ -35,6 +35,7 @@ pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
         // The store has the tree of a state that is not the newest.
         tree: proof.and_then(|proof| proof.tree.clone()).or_else(|| state.checkpoints.tree().map(str::to_owned)),
         rank: best.map(|best| best.rank).or_else(|| state.progress.rank()).unwrap_or_default(),
+        score: state.progress.best_score(),
         gates_passed: state.gated() && (state.gates_pass() || done),
         clean_copy: proof.is_some_and(|proof| matches!(proof.judge, Some(ProofJudge::CleanCopy { .. }))),
         watched_passed: watched(true),

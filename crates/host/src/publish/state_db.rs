@@ -105,8 +105,8 @@ pub struct StateDb {
     task: String,
     /// The paths that the newest iteration changed.
     changed: Vec<String>,
-    /// The newest progress scores with their iterations.
-    scores: Vec<(u32, f64)>,
+    /// The newest iterations as the context has them: progress, who worked, and the rule that chose them.
+    context: Vec<serde_json::Value>,
     /// What is known of the iterations so far.
     summary: Option<String>,
     shown: Option<LoopState>,
@@ -141,7 +141,7 @@ impl StateDb {
             db,
             task: run.id.to_string(),
             changed: Vec::new(),
-            scores: Vec::new(),
+            context: Vec::new(),
             summary: None,
             shown: None,
             dirty: false,
@@ -229,10 +229,16 @@ impl StateDb {
         let stream = report.map(|report| &report.stream);
         let score = progress_score(judged);
         let markers = stream.map(|stream| stream.progress.clone()).unwrap_or_default();
-        self.scores.push((state.iteration, score));
-        let surplus = self.scores.len().saturating_sub(CONTEXT_MAX);
-        self.scores.drain(..surplus);
         let model = stream.and_then(|stream| stream.model.as_deref()).or(state.model_chosen());
+        self.context.push(json!({
+            "iteration": state.iteration,
+            "progress": score,
+            "cli": state.agent_name(),
+            "model": model,
+            "rule": state.agent.rule(),
+        }));
+        let surplus = self.context.len().saturating_sub(CONTEXT_MAX);
+        self.context.drain(..surplus);
         let words = report.map(|report| text::clean(report.last_text.as_bytes()));
         let snippet = words.map(|words| words.chars().take(SNIPPET_LETTERS_MAX).collect::<String>());
         let output = stream.and_then(|stream| stream.words.as_ref()).map(|words| words.sha256.clone());
@@ -315,13 +321,13 @@ impl StateDb {
 
     fn state(&mut self, entry: &Entry, state: &RunState) -> rusqlite::Result<()> {
         let Some(row) = Row::of(state, Liveness::Driven, clock::now()) else { return Ok(()) };
-        let scores = self.scores.iter().map(|(iteration, score)| json!({"iteration": iteration, "progress": score}));
         let context = json!({
             "total_iterations": state.iterations_done(),
-            "iterations": scores.collect::<Vec<_>>(),
+            "iterations": self.context,
             "consecutive_no_progress": state.progress.streaks().no_progress,
             "current_cli": row.agent,
             "current_model": row.model,
+            "current_rule": state.agent.rule(),
         });
         let now = LoopState {
             status: status_word(row.status),

@@ -273,6 +273,27 @@ fn rungs_and_events_have_the_documented_words() {
 }
 
 #[test]
+fn the_context_of_the_database_has_the_rule_that_chose_the_agent_of_each_iteration() {
+    // req: A-32 partly: the row
+    let (workspace, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut db = StateDb::new(workspace.path(), &run_folder(home.path()));
+    let mut played = Played::new();
+    played.begin(workspace.path(), &mut db);
+    played.iteration(1, &mut db);
+    let chosen = r#"{"decided":{"chosen":{"agent":"codex","model":"m","why":"fail_over","rule":"claude waits"}}}"#;
+    let entry = Entry { seq: 1, at: At::default(), fact: fact(chosen) };
+    played.state.apply(&entry.fact);
+    assert_eq!(db.on_entry(&entry, &played.state), None);
+    played.iteration(2, &mut db);
+    let read = open(&workspace.path().join(".harness/state.db")).unwrap();
+    let context = text(&read, "SELECT context_json FROM loop_state");
+    let context: serde_json::Value = serde_json::from_str(&context).unwrap();
+    let names = ["cli", "model", "rule"];
+    let rows: Vec<_> = [0, 1].map(|at| names.map(|name| context["iterations"][at][name].as_str())).into();
+    assert_eq!(rows, [[Some("custom"), None, None], [Some("codex"), Some("m"), Some("claude waits")]], "{context}");
+}
+
+#[test]
 fn a_database_that_was_deleted_is_there_again_with_all_rows_and_one_that_was_changed_is_replaced() {
     // req: A-22
     let (workspace, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

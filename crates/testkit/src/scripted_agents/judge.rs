@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use super::replayed::own_policy_faults;
 use super::said::date_ms;
 use super::{Behaviour, Check, Ends, Ideal, Status, Turn, play};
 use crate::{Ran, TestEnv};
@@ -66,6 +67,7 @@ pub fn judge(program: &str, player: &str, behaviour: &'static Behaviour, agent: 
     faults.extend(seen.misread(behaviour));
     let prompts = seen.prompts();
     faults.extend(seen.long_prompts(&prompts));
+    faults.extend(own_policy_faults(&env, &ended));
     faults.extend(behaviour.checks.iter().filter_map(|check| seen.fault(*check)));
     let code = ran.code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
     Row {

@@ -14,6 +14,16 @@ const STRICT: [(&str, &str, &str); 4] = [
     ("max_identical_output", "--max-identical-output", "3"),
 ];
 
+/// What is wrong with the replay of the loop of this user under its own policy; nothing where its end is the same.
+pub(super) fn own_policy_faults(env: &crate::TestEnv, ended: &Value) -> Vec<String> {
+    let file = env.root().join("strict.toml");
+    fs::write(&file, "max_iterations = 3\n").expect("a policy");
+    let answer = env.run(&["replay", "--policy", &file.display().to_string(), "--json"]).expect_code(0).json();
+    let own = &answer["policies"][0]["loops"][0];
+    let same = own["end"] == "same" && own["recorded"]["outcome"] == ended["outcome"];
+    if same { Vec::new() } else { vec![format!("a replay under its own policy ends otherwise: {own}")] }
+}
+
 /// What is wrong with the replays of one behaviour; nothing where all is right.
 #[must_use]
 pub fn replay_faults(program: &str, player: &str, behaviour: &'static Behaviour, agent: &'static str) -> Vec<String> {
