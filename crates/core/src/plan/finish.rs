@@ -87,16 +87,18 @@ fn gates_order(state: &PlanState, place: GatesPlace, nodes: Vec<NodeId>) -> Plan
     PlanOrder::Gates { place, nodes, limit_ms }
 }
 
-/// The gates of all merged loops on the merged tree. Where that is the tree of the run itself, and no other gate
-/// counts, the run has judged it.
+/// The gates of all merged loops on the merged tree. Where that is the tree of the run itself, the run has judged it by
+/// its own gates: only those of the others are left.
 pub(super) fn merge_gates(state: &PlanState, node: &NodeState) -> Option<PlanNext> {
     if state.plan_order().is_some() {
         return None;
     }
     let tree = node.merging.clone()?;
-    let nodes = gate_nodes(state, Some(node.id()));
-    let known = nodes == [node.id().clone()] && node.result_tree() == Some(tree.as_str());
-    if known {
+    let mut nodes = gate_nodes(state, Some(node.id()));
+    if node.result_tree() == Some(tree.as_str()) {
+        nodes.retain(|id| id != node.id());
+    }
+    if nodes.is_empty() {
         return Some(PlanNext::Decide(PlanDecision::NodeEnded { node: node.id().clone(), end: NodeEnd::Merged }));
     }
     Some(PlanNext::Order(gates_order(state, GatesPlace::Tree(tree), nodes)))
