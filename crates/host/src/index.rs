@@ -404,7 +404,7 @@ impl<M: Indexed> StoredRow<M> {
 }
 
 /// The form of the tables. One of another form is emptied: it holds nothing that the journals do not.
-const FORM: i64 = 4;
+const FORM: i64 = 5;
 
 /// `bytes` is the journal's length, `size` what the whole run takes. Numbers and texts are in two tables, so that a
 /// reader who wants few texts reads few pages. A reader of a file without a write-ahead log writes nothing and makes no

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::case::Case;
@@ -120,9 +120,31 @@ impl CaseFolders {
     pub fn start(&self, case: &Case, program: &Path) -> Command {
         let agent = format!("sh '{}'", self.root.join("agent.sh").display());
         let mut command = self.command(program);
-        command.args(["start", &case.task, "-p", &case.promise, "-n", "2", "--agent-cmd", &agent, "--result"]);
-        command.arg(self.root.join("result.json")).args(&case.flags);
+        command.args(["start", &case.task, "-p", &case.promise, "-n", "2", "--agent-cmd", &agent]);
+        // A plan has no result file.
+        if !case.flags.iter().any(|flag| flag == "--best-of") {
+            command.arg("--result").arg(self.root.join("result.json"));
+        }
+        command.args(&case.flags);
         command
+    }
+
+    /// How the only plan of this place ended, with the certificate of the branch that was applied.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn plan_result(&self, program: &Path) -> Result<Value> {
+        let say = |words: &[&str]| -> Result<Value> {
+            let out = self.command(program).args(words).output()?;
+            serde_json::from_slice(&out.stdout).context("the answer is not JSON")
+        };
+        let plan = say(&["list", "--json"])?["plans"][0].take();
+        let mut nodes = plan["nodes"].as_array().into_iter().flatten();
+        let run = nodes.find(|node| node["node"] == plan["chosen"]).and_then(|node| node["run"].as_str());
+        let status = run.map(|run| say(&["status", run, "--json"])).transpose()?;
+        let certificate = status.map(|status| status["loops"][0]["certificate"].clone());
+        let outcome = plan["result"].as_str().or_else(|| plan["outcome"].as_str()).context("no result")?;
+        Ok(json!({"outcome": outcome, "why": plan["reason"], "certificate": certificate}))
     }
 
     /// What the loop wrote as its result.

@@ -127,7 +127,9 @@ impl Stage<'_> {
             let why = format!("more than {} s: {}", self.limit, last_line(&screen));
             return Ok(Played::ended(case, Ended::TooLong, &why));
         }
-        let value = place.result().with_context(|| format!("{}: {}", code(status), last_line(&screen)))?;
+        let is_plan = case.flags.iter().any(|flag| flag == "--best-of");
+        let result = if is_plan { place.plan_result(program) } else { place.result() };
+        let value = result.with_context(|| format!("{}: {}", code(status), last_line(&screen)))?;
         Ok(judged(case, status, &value, &screen))
     }
 }

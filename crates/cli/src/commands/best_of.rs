@@ -10,7 +10,6 @@ use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 use crate::render::plan::{header, summary};
 use crate::render::plan_live::PlanLive;
-use crate::render::printer::Loudness;
 
 /// The flags of a best-of.
 #[derive(Debug, Args)]
@@ -106,14 +105,7 @@ pub(crate) fn drive(context: &Context, ready: ReadyPlan, json: bool) -> Done {
     live.finish();
     let driven = driven.map_err(|stopped| CommandError::from(stopped.refusal))?;
     if !json {
-        let text = summary(&driven.state, printer);
-        match printer.loudness {
-            Loudness::Quiet => {
-                let over = driven.state.over.as_ref().map(|over| over.reason.text.clone()).unwrap_or_default();
-                printer.answer(&format!("plan {}: {over}\n", driven.folder.id));
-            }
-            Loudness::Normal | Loudness::Verbose => printer.answer(&text),
-        }
+        printer.answer(&summary(&driven.state, printer));
     }
     Ok(driven.exit_code())
 }

@@ -4,7 +4,7 @@ use loop_core::plan::{NodeState, NodeWork, PlanState};
 use loop_core::run::Status;
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{JSON_VERSION, PlanView, Row};
+use loop_core::view::{JSON_VERSION, PlanView, Row, plan_qualification, plan_result};
 use loop_host::clock;
 use loop_host::plan::{is_own_hook, read_plan, roll_back_plan};
 use loop_host::run_folder::RunFolder;
@@ -80,6 +80,7 @@ fn value(folder: &RunFolder, state: &PlanState) -> Value {
         "name": spec.map(|spec| &spec.name), "workspace": spec.map(|spec| &spec.workspace.path),
         "status": status_of(folder, state), "outcome": state.over.as_ref().map(|over| over.outcome),
         "reason": state.over.as_ref().map(|over| over.reason.code), "why": state.over.as_ref().map(|over| &over.reason.text),
+        "result": plan_result(state), "qualification": plan_qualification(state),
         "resumable": state.resumable(), "chosen": state.chosen.as_ref().map(|chosen| &chosen.node),
         "ranking": state.ranking.as_deref(), "cost_micros": state.money.spent_micros, "nodes": nodes,
         "hooks": hooks, "rolled_back": rolled_back_value(state),

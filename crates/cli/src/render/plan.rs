@@ -10,12 +10,13 @@ use loop_core::policy::score::WHOLE;
 use loop_core::run::Change;
 use loop_core::text;
 use loop_core::time;
+use loop_core::view::plan_qualification;
 use loop_core::workflow::FAILED_LOOP_VARIABLE;
 use loop_host::plan::more_budget;
 use serde_json::{Value, json};
 
 use super::plan_items::{is_list, item_name, kind_of};
-use super::printer::{Paint, Printer, stdout_is_terminal, text_width};
+use super::printer::{Loudness, Paint, Printer, stdout_is_terminal, text_width};
 use super::table::{fits_screen, table_on_screen};
 use super::wrap::{hanging, labelled};
 
@@ -317,6 +318,9 @@ pub(crate) fn summary(state: &PlanState, printer: Printer) -> String {
         return String::new();
     };
     let (paint, word) = headline(over.outcome);
+    let qualified = plan_qualification(state).filter(|_| over.outcome == PlanOutcome::Applied);
+    let qualified = qualified.map_or_else(String::new, |words| format!(", {words}"));
+    let word = &format!("{word}{qualified}");
     let reason = text::clean(over.reason.text.as_bytes());
     let head = format!("{word}: {reason}");
     let head = if stdout_is_terminal() { hanging(&head, 2, text_width()) } else { head };
@@ -324,6 +328,9 @@ pub(crate) fn summary(state: &PlanState, printer: Printer) -> String {
         Some(rest) => format!("{}{rest}\n", printer.paint(paint, word)),
         None => format!("{head}\n"),
     };
+    if printer.loudness == Loudness::Quiet {
+        return format!("plan {}: {head}", spec.id);
+    }
     let mut lines = String::new();
     let mut line = |label: &str, value: &str| lines.push_str(&labelled(label, COLUMN, value));
     if let Some(chosen) = &state.chosen {
@@ -369,7 +376,7 @@ pub(crate) fn summary(state: &PlanState, printer: Printer) -> String {
         spent => format!("{} in all", money_text(spent)),
     };
     line("cost", &format!("{spent} · {}", time::spaced(state.active_ms(state.now) / 1000 * 1000)));
-    line("status", &format!("{} ({})", standing.status.name(), over.outcome.name()));
+    line("status", &format!("{} ({}){qualified}", standing.status.name(), over.outcome.name()));
     for (label, command) in next(state, spec.id.as_str(), over.outcome) {
         line(label, &command);
     }

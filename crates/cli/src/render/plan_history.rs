@@ -30,7 +30,8 @@ pub(crate) fn text(history: &PlanHistory, verbose: bool) -> String {
     text.push_str(&format!("in all: {cost} in {elapsed}\n"));
     match (&plan.reason, &plan.outcome) {
         (Some(reason), Some(outcome)) => {
-            text.push_str(&format!("ended: {} ({outcome})\n", text::one_line(reason, REASON_LETTERS_MAX)));
+            let qualified = plan.qualification.as_ref().map_or_else(String::new, |words| format!(", {words}"));
+            text.push_str(&format!("ended: {} ({outcome}{qualified})\n", text::one_line(reason, REASON_LETTERS_MAX)));
         }
         _ => text.push_str(&format!("{} · look: loop status {}\n", plan.status.name(), plan.id)),
     }

@@ -9,7 +9,7 @@ use loop_core::plan::{
 use loop_core::run::{Run, RunState};
 use loop_core::text;
 use loop_core::time::{self, At};
-use loop_core::view::{LiveDigest, Now};
+use loop_core::view::{LiveDigest, Now, plan_qualification, plan_result};
 use loop_host::driver::Reporter;
 use loop_host::journal::Tail;
 use loop_host::paths::Home;
@@ -405,6 +405,7 @@ impl Reporter<Plan> for PlanLive {
                     entry.at,
                     json!({
                         "outcome": outcome, "reason": reason.code, "why": reason.text,
+                        "result": plan_result(state), "qualification": plan_qualification(state),
                         "status": standing.status, "exit_code": standing.exit_code,
                         "cost_micros": state.money.spent_micros,
                     }),

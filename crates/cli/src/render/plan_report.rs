@@ -135,7 +135,8 @@ pub(super) fn in_short(plan: &PlanView) -> Vec<(String, String)> {
 
 fn standing(plan: &PlanView) -> String {
     let why = plan.reason.as_ref().map_or_else(String::new, |why| format!(": {}", text::one_line(why, 300)));
-    format!("{}{why}", plan.outcome.as_deref().unwrap_or_else(|| plan.status.name()).replace('_', " "))
+    let qualified = plan.qualification.as_ref().map_or_else(String::new, |words| format!(", {words}"));
+    format!("{}{qualified}{why}", plan.outcome.as_deref().unwrap_or_else(|| plan.status.name()).replace('_', " "))
 }
 
 /// The commands that a person may want next, the most likely one first.

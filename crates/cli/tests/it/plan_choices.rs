@@ -211,7 +211,7 @@ fn a_plan_notifies_once_at_its_end() {
     let id = plan(&user);
     let text = fs::read_to_string(&told).unwrap_or_default();
     assert_eq!(text.lines().count(), 1, "{text}\n{}", ran.text());
-    assert!(text.starts_with(&format!("plan {id}: completed|branch ")), "{text}");
+    assert!(text.starts_with(&format!("plan {id}: completed (in the workspace only)|branch ")), "{text}");
     assert!(text.contains(" of 3 is applied"), "{text}");
     assert!(text.ends_with("|applied\n"), "{text}");
 }

@@ -140,7 +140,11 @@ fn watch_follows_a_plan_to_its_end_and_inject_reaches_its_loops() {
     user.write("signs/go", "");
     drop(running.end().expect_code(0));
     let watched = watching.end().expect_code(0);
-    assert!(watched.out().contains("starts") && watched.out().contains("done: "), "{}", watched.text());
+    assert!(
+        watched.out().contains("starts") && watched.out().contains("done, in the workspace only: "),
+        "{}",
+        watched.text()
+    );
     let events = events.end().expect_code(0);
     let last: serde_json::Value = serde_json::from_str(events.out().lines().last().unwrap_or("null")).unwrap();
     assert_eq!(last["event"], "ended", "{}", events.text());

@@ -200,6 +200,20 @@ fn a_branch_that_made_things_worse_is_ended_with_prune() {
 }
 
 #[test]
+fn prune_looks_at_the_state_after_the_gates_of_an_iteration_however_long_they_take() {
+    // req: D-16 partly: --prune
+    let user = user_with_signs();
+    let agent = "case $LOOP_BRANCH.$LOOP_ITERATION in 1.1) touch bad;; 1.*) sleep 1000;; 2.1) echo x > other;; \
+                 *) while ! test -e \"$SIGNS/go\"; do sleep 0.05; done; echo good > answer;; esac";
+    // The plan looks at its loops while the gate runs: it is longer than the time between two looks.
+    let more = ["2", "--prune", "-n", "3", "--gate", "clean=sleep 1; test ! -e bad"];
+    let running = user.begin(&best_of(agent, "test -s answer", &more));
+    wait_until("branch 1 is ended", || plan_journal(&user).contains("\"pruned\":\"2\""));
+    user.write("signs/go", "");
+    drop(running.end().expect_code(0));
+}
+
+#[test]
 fn what_an_open_plan_needs_is_not_removed() {
     // req: D-16 partly: losers and open choices stay
     let user = user();

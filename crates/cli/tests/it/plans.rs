@@ -37,7 +37,7 @@ fn the_only_branch_that_passes_comes_into_the_workspace_and_one_rollback_undoes_
     user.write("work/old", "as it was\n");
     let ran = user.run(&best_of(SECOND, "grep -q good answer", &["3"])).expect_code(0);
     let text = ran.text();
-    assert!(ran.out().contains("done: branch 2 of 3 is applied"), "{text}");
+    assert!(ran.out().contains("done, in the workspace only: branch 2 of 3 is applied"), "{text}");
     assert!(ran.out().contains("only this one passes"), "{text}");
     assert!(ran.out().contains("BRANCH") && ran.out().contains("LINES"), "{text}");
     assert_eq!(user.tree("work"), ["answer", "old"], "{text}");

@@ -359,3 +359,58 @@ fn a_workflow_that_is_killed_at_every_boundary_of_a_node_is_finished_by_a_resume
         assert_eq!(fs::read_dir(user.state().join("plan-copies")).map_or(0, Iterator::count), 0, "boundary {at}");
     }
 }
+
+/// Two loops at once that change one line, the second of which runs again from the merged state; then a question; then one
+/// more loop.
+const DIAMOND: &str = "parallel: 2\non_conflict: rerun\nloops:\n  - {id: top, prompt: task T, promise: test -e t.txt}\n  \
+    - {id: a, prompt: task A, promise: grep -q A readme.txt, depends_on: [top]}\n  \
+    - {id: b, prompt: task B, promise: grep -q B readme.txt, depends_on: [top]}\n  \
+    - {id: look, ask: \"Go on?\", depends_on: [a, b]}\n  \
+    - {id: end, prompt: task E, promise: test -e e.txt, depends_on: [look]}\n";
+
+/// Resumes and answers until the plan has an end.
+fn finished(user: &TestEnv, id: &str, at: usize) {
+    for _ in 0..4 {
+        let status = user.run(&["status", id, "--json"]).expect_code(0).json();
+        let outcome = status["outcome"].as_str();
+        if outcome == Some("applied") {
+            return;
+        }
+        let words: &[&str] =
+            if outcome == Some("awaits_person") { &["answer", id, "look", "yes"] } else { &["resume", id] };
+        let ran = user.run(words);
+        assert!(matches!(ran.code, Some(0 | 1)), "boundary {at}: {}", ran.text());
+    }
+    panic!("boundary {at}: {}", user.run(&["status", id]).text());
+}
+
+#[test]
+fn a_diamond_with_a_question_and_a_conflict_that_is_killed_at_a_boundary_is_finished() {
+    // req: D-12 partly: crashes
+    let arms = "*'task T'*) did T; echo t > t.txt;;";
+    let whole = project();
+    whole.write("work/flow.yaml", DIAMOND);
+    let agent_of = |user: &TestEnv| both(user, &format!("{arms} *'task E'*) did E; echo e > e.txt;;"));
+    drop(whole.run(&run("flow.yaml", &agent_of(&whole), &[])).expect_code(1));
+    let count = boundaries(&whole);
+    finished(&whole, &plan(&whole), 0);
+    assert!(count >= 20, "{count} boundaries up to the question");
+    // A sample; every boundary with KILL_POINTS=all.
+    let step = if std::env::var_os("KILL_POINTS").is_some() { 1 } else { 5 };
+    for at in (1..=count).step_by(step) {
+        let user = project();
+        user.write("work/flow.yaml", DIAMOND);
+        let running = user.begin(&run("flow.yaml", &agent_of(&user), &[]));
+        wait_until("it came so far", || boundaries(&user) >= at);
+        drop(Command::new("kill").args(["-KILL", &running.pid().to_string()]).output());
+        drop(running.end());
+        finished(&user, &plan(&user), at);
+        assert_eq!(user.read("work/readme.txt"), "one\ntwo\nA B\nfour\nfive\n", "boundary {at}");
+        assert_eq!(user.tree("work"), ["e.txt", "flow.yaml", "readme.txt", "t.txt"], "boundary {at}");
+        for (task, most) in [("T", 2), ("A", 2), ("B", 4), ("E", 2)] {
+            let given = calls(&user, task);
+            assert!(given <= most, "boundary {at}: {task} was given to the agent {given} times");
+        }
+        assert_eq!(fs::read_dir(user.state().join("plan-copies")).map_or(0, Iterator::count), 0, "boundary {at}");
+    }
+}

@@ -10,8 +10,8 @@ use super::spec::{Join, MetricSource, NodeId, PlanSpec, Selection};
 use super::state::{NodeStage, NodeState, PlanChoice, PlanEnds, PlanState};
 use super::words::{self, count};
 use crate::machine::Deciding;
-use crate::policy::item::ItemEnd;
 use crate::policy::candidate::{self, Candidate, CandidateGates, RankBy};
+use crate::policy::item::ItemEnd;
 use crate::run::Outcome;
 
 /// Making a copy, and everything around the gates.
@@ -91,18 +91,21 @@ fn gates_order(state: &PlanState, place: GatesPlace, nodes: Vec<NodeId>) -> Plan
     PlanOrder::Gates { place, nodes, limit_ms }
 }
 
-/// The gates of all merged loops on the merged tree. Where that is the tree of the run itself, and no other gate
-/// counts, the run has judged it.
+/// The gates of all merged loops on the merged tree. Where that is the tree of the run itself, the run has judged it by
+/// its own gates: only those of the others are left.
 pub(super) fn merge_gates(state: &PlanState, node: &NodeState) -> Option<PlanNext> {
     if state.plan_order().is_some() {
         return None;
     }
     let tree = node.merging.clone()?;
-    let nodes = gate_nodes(state, Some(node.id()));
+    let mut nodes = gate_nodes(state, Some(node.id()));
     let is_list = state.spec.as_ref().is_some_and(|spec| spec.list().is_some());
+    let is_own = node.result_tree() == Some(tree.as_str());
+    if is_own {
+        nodes.retain(|id| id != node.id());
+    }
     // Items that were ticked before are in the tree that this one began with.
-    let alone = is_list || nodes == [node.id().clone()];
-    if alone && node.result_tree() == Some(tree.as_str()) {
+    if nodes.is_empty() || (is_list && is_own) {
         return Some(PlanNext::Decide(items::merged(state, node)));
     }
     Some(PlanNext::Order(gates_order(state, GatesPlace::Tree(tree), nodes)))

@@ -141,6 +141,9 @@ pub struct RunDigest {
     pub outcome: Outcome,
     /// Why.
     pub reason: Reason,
+    /// What must stand beside its end, such as *in the workspace only*.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qualification: Option<String>,
     /// The exit code of its process by the one table.
     pub exit_code: u8,
     /// How many iterations it had.

@@ -307,8 +307,11 @@ pub struct GateProgram {
 pub struct ProgramFile {
     /// Where it was found, as [`crate::text::escape_path`] writes it.
     pub path: String,
-    /// The hash of its content; empty where it cannot be read.
+    /// The hash of its content; empty where it cannot be read or is too long.
     pub sha256: String,
+    /// Where it has no hash: its size and the times of its last write and change, so that another file is noticed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stamp: String,
     /// It lies in the workspace, such as a program of an activated `.venv`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_workspace: bool,

@@ -13,6 +13,7 @@
 //! | `result` `certificate` `verification` | the end of a run; its proof; `loop verify` |
 //! | `qualification` | what must stand beside the word for an end, on every face |
 //! | `plan` | a plan: its nodes with words, the ranking of its branches |
+//! | `plan_end` | how good the result of a plan is, and what must stand beside its end |
 //! | `plan_history` | what happened in a plan: runs of its nodes, merges, requests, the apply |
 //! | `alert` | an alert as files and programs see it |
 //! | `events` | the events of `loop start --json` |
@@ -40,6 +41,7 @@ mod limits;
 mod loopr;
 mod now;
 mod plan;
+mod plan_end;
 mod plan_history;
 mod qualification;
 mod record;
@@ -74,6 +76,7 @@ pub use now::{
     Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text, own_iterations_max,
 };
 pub use plan::{ItemRow, ListRow, NodeRow, PlanView, RankingRow, RankingTable, ViewWord};
+pub use plan_end::{plan_qualification, plan_result};
 pub use plan_history::{AppliedPlan, NodeMerge, NodeRun, PlanHistory, PlanRequestRow};
 pub use qualification::{end_words, qualification};
 pub use record::{

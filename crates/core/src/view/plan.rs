@@ -3,6 +3,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::plan_end::{plan_qualification, plan_result};
 use super::row::Row;
 use super::seconds;
 use crate::plan::{NodeEnd, NodeId, NodeStage, NodeState, PlanOutcome, PlanState, RunDigest, RunPurpose};
@@ -34,6 +35,12 @@ pub struct PlanView {
     pub exit_code: Option<u8>,
     /// Why it ended.
     pub reason: Option<String>,
+    /// The weakest outcome of the loops whose results were applied: `verified`, `accepted` or `claimed`.
+    #[serde(default)]
+    pub result: Option<Outcome>,
+    /// What must stand beside the end.
+    #[serde(default)]
+    pub qualification: Option<String>,
     /// Whether `loop resume` may continue it.
     pub resumable: bool,
     /// Whether a person is to pick a branch or to answer a question.
@@ -217,6 +224,8 @@ impl PlanView {
             outcome: state.over.as_ref().map(|over| over.outcome.name().into()),
             exit_code: standing.map(|standing| standing.exit_code),
             reason: state.over.as_ref().map(|over| over.reason.text.clone()),
+            result: plan_result(state),
+            qualification: plan_qualification(state),
             resumable: state.resumable(),
             waits_for_person: state.over.as_ref().is_some_and(|over| over.outcome == PlanOutcome::AwaitsPerson),
             workspace: String::from_utf8(text::unescape_path(&spec.workspace.path))
@@ -252,7 +261,8 @@ impl PlanView {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let outcome = match (self.status, &self.outcome) {
             (_, None) => None,
-            (Status::Completed, Some(_)) => Some(Outcome::Verified),
+            // The branches of a stuck loop are ranked: nothing was applied, and nothing is verified by that.
+            (Status::Completed, Some(_)) => self.result,
             (Status::Cancelled, Some(_)) => Some(Outcome::Cancelled),
             (Status::Crashed, Some(_)) => Some(Outcome::Unable),
             // It has no process, and a person is needed: it is not called stopped.
@@ -274,7 +284,7 @@ impl PlanView {
             workspace: self.workspace.clone(),
             goal: self.name.clone(),
             outcome,
-            qualification: self.waits_for_person.then(|| "waits for you".to_owned()),
+            qualification: self.qualification.clone(),
             reason: self.outcome.as_deref().map(str::to_owned),
             why: self.reason.clone(),
             resumable: self.resumable,

@@ -149,7 +149,7 @@ fn a_pass_is_not_verified_without_its_hidden_gates_where_what_kept_them_from_run
 }
 
 fn file(path: &str, in_workspace: bool) -> Option<ProgramFile> {
-    Some(ProgramFile { path: path.to_owned(), sha256: "hash".to_owned(), in_workspace })
+    Some(ProgramFile { path: path.to_owned(), sha256: "hash".to_owned(), stamp: String::new(), in_workspace })
 }
 
 fn swap(program: &str, before: Option<ProgramFile>, after: Option<ProgramFile>) -> ToolChange {

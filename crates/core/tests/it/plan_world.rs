@@ -440,6 +440,7 @@ pub(crate) fn digest(outcome: Outcome, cost_micros: u64) -> RunDigest {
         run: RunId::parse("r1").unwrap(),
         outcome,
         reason: Reason { code, text: if passes { "the promise passes" } else { "the promise fails" }.to_owned() },
+        qualification: None,
         exit_code: u8::from(!passes),
         iterations: 2,
         cost_micros,

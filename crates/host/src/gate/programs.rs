@@ -157,9 +157,24 @@ impl FileStamp {
             changed: (found.ctime(), found.ctime_nsec()),
         }
     }
+
+    /// What also holds after a restart of the machine: numbers of devices and inodes may be others then.
+    fn words(&self) -> String {
+        let time = |(seconds, nanos): (i64, i64)| format!("{seconds}.{nanos:09}");
+        format!("{} bytes, written {}, changed {}", self.size, time(self.written), time(self.changed))
+    }
 }
 
 impl ProgramHashes {
+    /// A file with its hash; by its size and times where it may not be read or is too long. None where there is no file.
+    fn identity(&mut self, path: &Path) -> Option<(String, String)> {
+        let hash = self.of(path)?;
+        if !hash.is_empty() {
+            return Some((hash, String::new()));
+        }
+        Some((hash, FileStamp::of(&path.metadata().ok()?).words()))
+    }
+
     /// The hash of a file's content; empty where it may not be read or is too long. None where there is no file.
     fn of(&mut self, path: &Path) -> Option<String> {
         let found = path.metadata().ok().filter(Metadata::is_file)?;
@@ -184,10 +199,10 @@ fn file_of(name: &str, workspace: &Path, hashes: &mut ProgramHashes) -> Option<P
         name if name.contains('/') => workspace.join(name),
         name => program_on_path(name)?,
     };
-    let sha256 = hashes.of(&path)?;
+    let (sha256, stamp) = hashes.identity(&path)?;
     let in_workspace = is_inside(&path, workspace);
     let path = text::escape_path(path.as_os_str().as_bytes());
-    Some(ProgramFile { path: text::tail(&path, PATH_BYTES_MAX).to_owned(), sha256, in_workspace })
+    Some(ProgramFile { path: text::tail(&path, PATH_BYTES_MAX).to_owned(), sha256, stamp, in_workspace })
 }
 
 fn is_inside(path: &Path, workspace: &Path) -> bool {
@@ -234,6 +249,25 @@ mod tests {
         assert_eq!(programs[2].file, None);
         let outside = programs[3].file.clone().unwrap();
         assert_eq!((outside.sha256, outside.in_workspace), (hex(&Sha256::digest(b"exit 0")), false));
+    }
+
+    // req: RT-R16
+    #[test]
+    fn another_file_at_the_place_of_a_program_that_is_too_long_for_a_hash_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().canonicalize().unwrap().join("work");
+        std::fs::create_dir(&workspace).unwrap();
+        let outside = folder.path().join("outside.sh");
+        let put = |name: &str| File::create(folder.path().join(name)).unwrap().set_len(HASHED_BYTES_MAX + 1).unwrap();
+        put("outside.sh");
+        let first = programs_of("sh ../outside.sh", &workspace, &mut ProgramHashes::default());
+        assert!(first[1].file.as_ref().is_some_and(|file| file.sha256.is_empty()), "it has no hash: {first:?}");
+        assert_eq!(changed_since(&first, &workspace, &mut ProgramHashes::default()), Vec::new());
+        put("other.sh");
+        std::fs::rename(folder.path().join("other.sh"), &outside).unwrap();
+        let changed = changed_since(&first, &workspace, &mut ProgramHashes::default());
+        let changed: Vec<&str> = changed.iter().map(|change| change.name.as_str()).collect();
+        assert_eq!(changed, ["../outside.sh"]);
     }
 
     #[test]

@@ -88,6 +88,11 @@ impl<'a> GateRunner<'a> {
         Self { context, timeout_ms, outputs, containment, signals, tries, was_stopped, programs, opens }
     }
 
+    /// What held its processes, for another runner with the same mark.
+    pub(crate) fn into_containment(self) -> Containment {
+        self.containment
+    }
+
     /// Looks at the programs of the gates before every start.
     pub(crate) fn with_programs(mut self, programs: &'a ProgramWatch) -> Self {
         self.programs = Some(programs);

@@ -25,7 +25,7 @@ use super::merged_tests::MergedRuns;
 use super::recovery;
 use crate::branches::{CHILD, RecoveryRequest};
 use crate::driver::Reporter;
-use crate::gate::{GateContext, GateRunner};
+use crate::gate::{GateContext, GateFailure, GateRunner};
 use crate::launch::{self, LaunchAnswers, LaunchRequest, PersonAnswer, PreparedResume, ReadyRun, ResumeRequest};
 use crate::paths::Home;
 use crate::process::{Containment, become_reaper, tail_of};
@@ -292,6 +292,8 @@ fn run_gates(request: &GatesRequest) -> io::Result<ChildLine> {
     let mut set_up: BTreeSet<String> = BTreeSet::new();
     let home = Home::find(|name| std::env::var_os(name)).map_err(io::Error::other)?;
     let merged = MergedRuns::new(&home, &request.merged);
+    // One for all nodes that want the same: each is a process of its own.
+    let mut free: Option<(String, Containment)> = None;
     for GatesOfNode { node, run, settings } in &request.nodes {
         let settings = Settings::of(settings);
         let agent = &settings.values.agent;
@@ -302,7 +304,11 @@ fn run_gates(request: &GatesRequest) -> io::Result<ChildLine> {
             secrets: Arc::new(secrets::declared(agent)),
             variables: Vec::new(),
         };
-        let containment = Containment::new(&request.mark, agent.containment.word(), None)?;
+        let wanted = agent.containment.word().to_owned();
+        let containment = match free.take().filter(|(word, _)| *word == wanted) {
+            Some((_, containment)) => containment,
+            None => Containment::new(&request.mark, &wanted, None)?,
+        };
         let outputs = request.outputs.join(node);
         let mut runner = GateRunner::new(context, settings.gate_timeout_ms, outputs, containment, &mut signals);
         // A copy has its dependencies first. Those of the workspace are the user's own.
@@ -321,29 +327,44 @@ fn run_gates(request: &GatesRequest) -> io::Result<ChildLine> {
             }
         }
         for gate in &settings.gates {
-            let mut judge = || runner.judge(gate, &merged.memory(run.as_ref(), gate), &mut |_| {});
-            let Some(judged) = judge().map_err(io::Error::other)? else {
+            let tests = MergedGate { merged: &merged, run: run.as_ref(), gate };
+            let Some(again) = said_again(node, &tests, &mut runner).map_err(io::Error::other)? else {
                 return Ok(ChildLine::Failed("it was stopped".to_owned()));
             };
-            let again = || judge().ok().flatten().and_then(|judged| judged.tests);
-            let passes = judged.verdict == Verdict::Pass;
-            let lost = passes.then(|| merged.lost(run.as_ref(), gate, judged.tests.as_ref(), again)).flatten();
-            let verdict = if lost.is_some() { Verdict::Fail } else { judged.verdict };
-            let excerpt = judged.report.excerpt.lines().last().unwrap_or_default();
-            let ended = [judged.report.ended.brief(), excerpt.to_owned()].join(" ");
-            // Its exit code says that it passed: what says otherwise comes first.
-            let text = lost.or(judged.not_believed).unwrap_or(ended);
-            let said_by = text::one_line(text.trim(), SAID_AGAIN_BYTES_MAX);
-            said.push(GateSaidAgain {
-                node: node.clone(),
-                name: judged.name,
-                watch: gate.watch,
-                verdict,
-                said: said_by,
-            });
+            said.push(again);
         }
+        free = Some((wanted, runner.into_containment()));
     }
     Ok(ChildLine::Gates(said))
+}
+
+/// A gate of a run, on a tree that has the result of the run.
+struct MergedGate<'a> {
+    merged: &'a MergedRuns,
+    run: Option<&'a RunId>,
+    gate: &'a GateSpec,
+}
+
+/// What a gate says on a merged tree. None when a signal stopped it.
+fn said_again(
+    node: &str,
+    of: &MergedGate<'_>,
+    runner: &mut GateRunner<'_>,
+) -> Result<Option<GateSaidAgain>, GateFailure> {
+    let MergedGate { merged, run, gate } = *of;
+    let memory = merged.memory(run, gate);
+    let mut judge = || runner.judge(gate, &memory, &mut |_| {});
+    let Some(judged) = judge()? else { return Ok(None) };
+    let again = || judge().ok().flatten().and_then(|judged| judged.tests);
+    let passes = judged.verdict == Verdict::Pass;
+    let lost = passes.then(|| merged.lost(run, gate, judged.tests.as_ref(), again)).flatten();
+    let verdict = if lost.is_some() { Verdict::Fail } else { judged.verdict };
+    let excerpt = judged.report.excerpt.lines().last().unwrap_or_default();
+    let ended = [judged.report.ended.brief(), excerpt.to_owned()].join(" ");
+    // Its exit code says that it passed: what says otherwise comes first.
+    let words = lost.or(judged.not_believed).unwrap_or(ended);
+    let (node, said) = (node.to_owned(), text::one_line(words.trim(), SAID_AGAIN_BYTES_MAX));
+    Ok(Some(GateSaidAgain { node, name: judged.name, watch: gate.watch, verdict, said }))
 }
 
 fn run_command(request: &CommandRequest) -> io::Result<ChildLine> {

@@ -18,7 +18,7 @@ use loop_core::plan::{
     GatesPlace, MetricSource, NodeId, Plan, PlanAnswer, PlanEvent, PlanNotice, PlanOrder, PlanState, RunCutOff,
     RunPurpose,
 };
-use loop_core::run::{Change, PlanRef, Run, RunState};
+use loop_core::run::{Change, Decision, Fact, GatePoint, PlanRef, Run, RunState};
 use loop_core::settings::{Given, Layer, Origin, SessionMode, Settings, key, keys};
 use loop_core::text;
 use loop_core::workflow::{wants_ports, with_ports};
@@ -502,16 +502,21 @@ impl PlanExecutor {
             let folder = self.home.runs().join(id.as_str());
             let (tail, state) = run.follows.get_or_insert_with(|| (Tail::<Run>::new(&folder), RunState::default()));
             let Ok(entries) = tail.next_entries() else { continue };
+            let seen = run.iterations;
             for entry in &entries {
                 state.apply(&entry.fact);
                 run.first = run.first.or_else(|| state.progress.rank());
+                // Only what the gates said of the iteration itself: before that, the rank is that of an earlier state.
+                if let Fact::Decided(Decision::Round(round)) = &entry.fact
+                    && let GatePoint::Iteration(iteration) = round.point
+                {
+                    run.iterations = run.iterations.max(iteration);
+                    // The best state after an iteration: the start does not count.
+                    run.best = Some(run.best.map_or(round.rank, |best| best.max(round.rank)));
+                }
             }
-            let done = state.iterations_done();
-            if let Some(rank) = state.progress.rank().filter(|_| done > run.iterations) {
-                run.iterations = done;
-                // The best state after an iteration: the start does not count.
-                let best = run.best.map_or(rank, |best| best.max(rank));
-                run.best = Some(best);
+            let done = run.iterations;
+            if let Some(best) = run.best.filter(|_| done > seen) {
                 let start = run.first.unwrap_or_default();
                 let cost_micros = counted_micros(state);
                 self.ready.push(PlanEvent::Noticed(PlanNotice::Progress {

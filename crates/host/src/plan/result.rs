@@ -4,6 +4,11 @@ use loop_core::policy::gate::Verdict;
 use loop_core::policy::proof::{FindingKind, ProbeResult, RedBefore, StrengthReport};
 use loop_core::policy::reserve::Reserved;
 use loop_core::run::{Order, Outcome, Proof, ProofJudge, ReasonCode, RunState};
+use loop_core::text;
+use loop_core::view::qualification;
+
+/// How much of what qualifies an end is recorded.
+const QUALIFICATION_BYTES_MAX: usize = 400;
 
 /// The result of a run that has an end.
 pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
@@ -25,6 +30,7 @@ pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
         run: spec.id.clone(),
         outcome: over.outcome,
         reason: over.reason.clone(),
+        qualification: qualification(state).map(|words| text::one_line(&words, QUALIFICATION_BYTES_MAX)),
         exit_code: standing.exit_code,
         iterations: if done { state.iteration } else { state.iterations_done() },
         cost_micros: counted_micros(state),

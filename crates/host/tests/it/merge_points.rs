@@ -1,5 +1,6 @@
-//! Kill points of applying: the process is killed at every call that changes something. The same call again finishes
-//! the apply, or undoes it, and what a person did before and after the crash is kept.
+//! Kill points of applying and of merging: the process is killed at every call that changes something. The same call
+//! again finishes the apply, or undoes it, and what a person did before and after the crash is kept. A merge that is made
+//! again gives the same tree, and changes nothing in the workspace.
 //!
 //! `./check` takes a sample, another one each day; `KILL_POINTS=all` takes all.
 use std::collections::BTreeMap;
@@ -7,10 +8,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use loop_host::merge::{ApplyOutcome, apply};
+use loop_host::merge::{ApplyOutcome, MergeOutcome, MergeRequest, apply, three_way};
 use loop_testkit::{Call, strace};
 
-use crate::merge_scene::{MergeScene, REQUEST};
+use crate::merge_scene::{MergeScene, REQUEST, THEIRS};
 use crate::sight::{Sight, differences};
 
 const CALLS: [&str; 20] = [
@@ -85,23 +86,41 @@ fn one_that_applies() {
     apply(&mut scene.plan(), &REQUEST).unwrap();
 }
 
-fn traced(scene: &MergeScene, options: &[&str]) -> bool {
+/// What the workspace has now is one version, what the branch left the other one.
+fn prepared_merge() -> MergeScene {
+    let scene = prepared();
+    scene.plan().take("ours", Some("initial")).unwrap();
+    scene
+}
+
+fn merged(scene: &MergeScene) -> MergeOutcome {
+    let mut store = scene.store();
+    let [base, ours, theirs] = ["plan/initial", "plan/ours", THEIRS].map(|name| store.named(name).unwrap());
+    three_way(&mut store, &MergeRequest { base, ours, theirs, name: "plan/merged-1" }).unwrap()
+}
+
+/// Not a test by itself: the process that is killed.
+#[test]
+fn one_that_merges() {
+    let Some(root) = std::env::var_os(SCENE) else { return };
+    drop(merged(&MergeScene::at(Path::new(&root))));
+}
+
+const APPLIES: &str = "merge_points::one_that_applies";
+const MERGES: &str = "merge_points::one_that_merges";
+
+fn traced(scene: &MergeScene, process: &str, options: &[&str]) -> bool {
     let log = scene.root.join("calls");
     let mut command = strace(&[&["-f"], options].concat(), &log);
-    command.arg(std::env::current_exe().unwrap()).args([
-        "--exact",
-        "merge_points::one_that_applies",
-        "--test-threads=1",
-    ]);
+    command.arg(std::env::current_exe().unwrap()).args(["--exact", process, "--test-threads=1"]);
     command.env(SCENE, &scene.root).output().unwrap().status.success()
 }
 
 /// Every call, and how often it is made. Which number one of several threads has is not known: a number that no thread
 /// reaches kills nothing.
-fn points() -> Vec<(String, u32)> {
-    let scene = prepared();
+fn points(scene: &MergeScene, process: &str) -> Vec<(String, u32)> {
     let calls = CALLS.map(|call| format!("?{call}")).join(",");
-    assert!(traced(&scene, &["-e", &format!("trace={calls}")]));
+    assert!(traced(scene, process, &["-e", &format!("trace={calls}")]));
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for call in Call::read(&scene.root.join("calls")) {
         *counts.entry(call.name).or_insert(0) += 1;
@@ -180,7 +199,7 @@ fn with_later_changes(scene: &MergeScene, before: &Sight, wanted: &Sight) -> Res
 #[expect(clippy::print_stdout, reason = "the number of points is part of the result")]
 fn an_apply_killed_at_any_point_is_finished_or_undone_by_the_same_call_again() {
     // req: D-16 partly: applying a branch
-    let (all, wanted) = (points(), finished());
+    let (all, wanted) = (points(&prepared(), APPLIES), finished());
     assert!(all.len() > 100, "only {} points", all.len());
     let taken = all.iter().enumerate().filter(|(number, _)| is_taken(*number)).map(|(_, point)| point);
     let cases: Vec<_> = taken.flat_map(|(call, k)| [(call, k, false), (call, k, true)]).collect();
@@ -188,7 +207,7 @@ fn an_apply_killed_at_any_point_is_finished_or_undone_by_the_same_call_again() {
         let scene = prepared();
         let before = scene.sight();
         let inject = format!("inject={call}:signal=KILL:when={k}");
-        let is_done = traced(&scene, &["-e", &format!("trace={call}"), "-e", &inject]);
+        let is_done = traced(&scene, APPLIES, &["-e", &format!("trace={call}"), "-e", &inject]);
         let judged = if *is_later { with_later_changes(&scene, &before, &wanted) } else { again(&scene, &wanted) };
         (!is_done, judged.map_err(|what| format!("{call} {k}, changed since: {is_later}: {what}")))
     });
@@ -205,4 +224,34 @@ fn an_apply_killed_at_any_point_is_finished_or_undone_by_the_same_call_again() {
     );
     let is_all = cases.len() == 2 * all.len();
     assert!(!is_all || words.len() == 4, "not every end was there");
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the number of points is part of the result")]
+fn a_merge_killed_at_any_point_gives_the_same_tree_when_it_is_made_again() {
+    // req: D-12 partly: merges of results
+    let tree = |scene: &MergeScene| match merged(scene) {
+        MergeOutcome::Merged(merged) => Ok(merged.tree),
+        MergeOutcome::Conflicts(found) => Err(format!("{found:?}")),
+    };
+    let (all, wanted) = (points(&prepared_merge(), MERGES), tree(&prepared_merge()).unwrap());
+    assert!(all.len() > 10, "only {} points", all.len());
+    let cases: Vec<_> =
+        all.iter().enumerate().filter(|(number, _)| is_taken(*number)).map(|(_, point)| point).collect();
+    let results = loop_testkit::for_all(&cases, |(call, k)| {
+        let scene = prepared_merge();
+        let before = scene.sight();
+        let inject = format!("inject={call}:signal=KILL:when={k}");
+        let is_done = traced(&scene, MERGES, &["-e", &format!("trace={call}"), "-e", &inject]);
+        let again = tree(&scene);
+        scene.assert_whole();
+        let same_tree = again.as_ref() == Ok(&wanted);
+        let fault = same(&scene.sight(), &before).err().or_else(|| (!same_tree).then(|| format!("{again:?}")));
+        (!is_done, fault.map(|what| format!("{call} {k}: {what}")))
+    });
+    let killed = results.iter().filter(|(killed, _)| *killed).count();
+    let faults: Vec<&String> = results.iter().filter_map(|(_, fault)| fault.as_ref()).collect();
+    assert!(faults.is_empty(), "{} of {} cases failed:\n{faults:#?}", faults.len(), cases.len());
+    assert!(killed > 0 || cases.is_empty(), "no point killed anything");
+    println!("kill points of a merge: {} points, {} cases, {killed} killed, 0 lost", all.len(), cases.len());
 }

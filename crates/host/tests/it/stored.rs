@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use loop_core::plan::Plan;
 use loop_core::run::{Fact, Order};
 use loop_core::time::At;
-use loop_core::view::{History, Liveness, Row, RunResult};
-use loop_host::journal::{FILE, ReadError, Reading, read};
+use loop_core::view::{History, Liveness, PlanHistory, Row, RunResult};
+use loop_host::journal::{FILE, ReadError, Reading, read, read_of};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/stored/format-2");
 const NAMES: [&str; 3] = ["accepted", "exhausted", "verified"];
+const PLANS: [&str; 2] = ["plan-best-of", "plan-workflow"];
 
 fn stored(name: &str) -> Reading {
     let folder = tempfile::tempdir().unwrap();
@@ -30,6 +32,29 @@ fn a_journal_of_format_2_has_the_views_it_had_when_it_was_written() {
         let views = serde_json::json!({"row": row, "history": history, "result": RunResult::of(&state)});
         let text = serde_json::to_string_pretty(&views).unwrap() + "\n";
         expect_test::expect_file![Path::new(FOLDER).join(name).with_extension("views.json")].assert_eq(&text);
+    }
+}
+
+#[test]
+fn a_journal_of_a_plan_of_format_2_has_the_views_it_had_when_it_was_written() {
+    for name in PLANS {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::copy(Path::new(FOLDER).join(name).with_extension("jsonl"), folder.path().join(FILE)).unwrap();
+        let reading = read_of::<Plan>(folder.path()).unwrap();
+        assert_eq!(reading.unknown, None, "every fact of {name} is known");
+        let history = PlanHistory::of(&reading.entries, false, At::default()).unwrap();
+        assert_eq!(history.plan.outcome.as_deref(), Some("applied"), "{name}");
+        let text = serde_json::to_string_pretty(&history).unwrap() + "\n";
+        expect_test::expect_file![Path::new(FOLDER).join(name).with_extension("views.json")].assert_eq(&text);
+    }
+}
+
+#[test]
+fn a_stored_journal_says_in_its_first_line_that_its_end_is_recorded_too() {
+    for name in NAMES.iter().chain(&PLANS) {
+        let text = std::fs::read_to_string(Path::new(FOLDER).join(name).with_extension("jsonl")).unwrap();
+        let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert_eq!(first["head"], true, "{name}: {first}");
     }
 }
 

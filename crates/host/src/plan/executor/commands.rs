@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use loop_core::ids::OrderId;
 use loop_core::plan::{HookWhen, PlanEvent, PlanOrder, PlanState};
+use loop_core::view::plan_qualification;
 use loop_core::workflow::FAILED_LOOP_VARIABLE;
 
 use super::super::child::{ChildWork, CommandRequest};
@@ -59,12 +60,15 @@ impl PlanExecutor {
         let outcome = state.over.as_ref().map_or("", |over| over.outcome.name());
         // A text that begins with a dash would be an option to most commands.
         let shown = if text.starts_with('-') { format!(" {text}") } else { text.to_owned() };
+        let qualification = plan_qualification(state).unwrap_or_default();
+        let qualified = if qualification.is_empty() { String::new() } else { format!(" ({qualification})") };
         let variables = [
             ("LOOP_ID", plan.as_str()),
             ("LOOP_RESULT", result),
             ("LOOP_OUTCOME", outcome),
             ("LOOP_REASON", text),
-            ("LOOP_NOTIFY_TITLE", &format!("plan {plan}: {result}")),
+            ("LOOP_NOTIFY_TITLE", &format!("plan {plan}: {result}{qualified}")),
+            ("LOOP_QUALIFICATION", &qualification),
             ("LOOP_NOTIFY_TEXT", &shown),
         ];
         let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();

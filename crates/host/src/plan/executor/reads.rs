@@ -97,7 +97,8 @@ impl PlanExecutor {
             };
             of_nodes.push(GatesOfNode { node: node.to_string(), run, settings });
         }
-        let is_in = |one: &&NodeState| nodes.contains(one.id()) || one.end() == Some(&NodeEnd::Merged);
+        let is_in =
+            |one: &&NodeState| nodes.contains(one.id()) || one.merging.is_some() || one.end() == Some(&NodeEnd::Merged);
         let merged = state.nodes.iter().filter(is_in);
         Ok(GatesRequest {
             mark: self.mark(id),
