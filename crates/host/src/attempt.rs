@@ -22,6 +22,7 @@ use loop_core::text;
 use loop_core::view::LiveDigest;
 use sha2::{Digest, Sha256};
 
+use crate::agent_program::missing_program;
 use crate::attempt_container::AttemptContainer;
 use crate::clock;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice, tail_of};
@@ -31,7 +32,6 @@ use crate::score_signals::{WORDS, WORDS_BYTES_MAX};
 use crate::secrets;
 use crate::sent_prompt::{self, PROMPT, SentSections};
 use crate::session_record::SessionRecords;
-use crate::usable_agent::missing_program;
 use crate::workspace::WorkspaceIdentity;
 
 /// How much of an agent's own text is in its report.

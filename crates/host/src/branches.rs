@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use loop_core::ids::{OrderId, ProcessId, RunId};
 use loop_core::plan::{EndedEarly, NodeEnd, NodeState, NotStarted, Plan, PlanOutcome, PlanState, RecoveredRun};
-use loop_core::run::{Answer, BestBranch, BranchPlan, BranchesReport, BranchesSpent, Outcome, ReasonCode, RunState};
+use loop_core::run::{
+    Answer, BestBranch, BranchPlan, BranchesLack, BranchesReport, BranchesSpent, Outcome, ReasonCode, RunState,
+};
 use loop_core::text;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
@@ -153,12 +155,14 @@ impl OpenBranches {
             let run = journal::read(&self.home.runs().join(run.as_str())).map_err(io::Error::other)?.fold();
             report.iterations = report.iterations.saturating_add(run.iterations_done());
             add(&mut report.spent, &run);
-            report.out_of_money |= run.over.as_ref().is_some_and(|over| over.reason.code == ReasonCode::BudgetLimit);
+            report.out_of = report.out_of.or(run.over.as_ref().and_then(|over| lack(over.reason.code)));
         }
         let no_money = |end: &NodeEnd| {
             matches!(end, NodeEnd::NotStarted(NotStarted::Budget) | NodeEnd::EndedEarly(EndedEarly::Budget))
         };
-        report.out_of_money |= state.nodes.iter().filter_map(NodeState::end).any(no_money);
+        if state.nodes.iter().filter_map(NodeState::end).any(no_money) {
+            report.out_of = Some(BranchesLack::Money);
+        }
         let over = state.over.as_ref();
         if over.is_none_or(|over| over.outcome != PlanOutcome::Ranked) {
             let why = over.map_or("the branches were cut off".to_owned(), |over| over.reason.text.clone());
@@ -197,6 +201,12 @@ impl OpenBranches {
         let compared = state.progress.scores().iter().filter(|scored| scored.iteration > 1);
         compared.map(|scored| scored.score.total).max()
     }
+}
+
+/// Which limit of the run ended a branch.
+fn lack(code: ReasonCode) -> Option<BranchesLack> {
+    let lacks = [(ReasonCode::BudgetLimit, BranchesLack::Money), (ReasonCode::TimeLimit, BranchesLack::Time)];
+    lacks.into_iter().find(|(reason, _)| *reason == code).map(|(_, lack)| lack)
 }
 
 fn add(sum: &mut BranchesSpent, run: &RunState) {

@@ -4,6 +4,7 @@
 //! from two places and no lock is ever held while waiting.
 pub mod acp_bridge;
 mod agent_list;
+mod agent_program;
 pub mod agents;
 pub mod approvals;
 pub mod attempt;

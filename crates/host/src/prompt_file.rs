@@ -7,6 +7,7 @@ use loop_core::prompt::{Claiming, GATE_OUTPUT_BYTES_MAX, GateSaid, Material, Pro
 use loop_core::run::{AttemptRequest, Gate, GuardSpec, RunSpec, RunState};
 use loop_core::settings::{OnTamper, Settings};
 use loop_core::test_output::excerpt;
+use loop_core::view::own_iterations_max;
 
 use crate::process::tail_of;
 use crate::run_folder::{RunFolder, read_text};
@@ -42,7 +43,7 @@ pub(crate) fn prompt(run: &RunFolder, state: &RunState, request: &AttemptRequest
         summary: written.as_deref(),
         summary_tokens_max: settings.values.context.max_summary_tokens.unwrap_or(u32::MAX),
         iteration: request.iteration,
-        iterations_max: state.own_iterations_max(),
+        iterations_max: own_iterations_max(state),
         stuck: state.recovery.rung().is_some(),
         tried: state.dead_ends(),
         mutation: in_other_words.as_deref(),

@@ -4,6 +4,7 @@ use loop_core::policy::router::AUTO;
 use loop_core::settings::{AgentSettings, Key, Layer, Resolved, Settings, keys};
 use loop_core::text;
 
+use crate::agent_program::missing_program;
 use crate::attempt::ambient;
 use crate::paths::{is_root, program_on_path};
 use crate::refusal::LaunchRefusal;
@@ -64,20 +65,10 @@ fn none_installed(settings: &Settings) -> LaunchRefusal {
 /// # Errors
 /// When it is not installed, unless it works in a container.
 pub(crate) fn check_installed(settings: &Settings, agent: &Agent, line: &str) -> Result<(), LaunchRefusal> {
-    match agent.program().filter(|_| !settings.values.agent.in_container()) {
-        Some(program) if !is_there(program) => Err(not_installed(&settings.resolved, agent, line)),
-        Some(_) | None => Ok(()),
+    match missing_program(settings, agent) {
+        Some(_) => Err(not_installed(&settings.resolved, agent, line)),
+        None => Ok(()),
     }
-}
-
-/// The program of an agent that was there at the start and is not there any more.
-pub(crate) fn missing_program<'a>(settings: &Settings, agent: &'a Agent) -> Option<&'a str> {
-    agent.program().filter(|program| !settings.values.agent.in_container() && !is_there(program))
-}
-
-/// On PATH, or where its path says.
-fn is_there(program: &str) -> bool {
-    if program.contains('/') { std::path::Path::new(program).exists() } else { program_on_path(program).is_some() }
 }
 
 fn unknown(settings: &Resolved, described: &[Described], name: &str) -> LaunchRefusal {

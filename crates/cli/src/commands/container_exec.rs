@@ -8,6 +8,7 @@ use crate::context::Done;
 /// Everything is for the program itself.
 #[derive(Debug, Args)]
 pub(crate) struct ContainerExecArgs {
+    /// The command and its words
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }

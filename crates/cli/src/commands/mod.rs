@@ -63,6 +63,7 @@ mod plan_inject;
 mod plan_report;
 mod plan_watch;
 pub(crate) mod prd;
+mod prd_run;
 pub(crate) mod prompt;
 pub(crate) mod proof;
 pub(crate) mod prune;

@@ -9,7 +9,7 @@ use loop_core::view::{AcceptanceView, CheckedCriterion};
 use loop_host::item::{AcceptanceRequest, check_acceptance};
 use loop_host::paths::{read_bounded, text_of};
 
-use super::verify;
+use super::{prd_run, verify};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
@@ -17,7 +17,7 @@ use crate::render::summary::quoted;
 use crate::render::table::{ShrinkingColumn, table_within};
 
 /// The list where no file is named.
-const FILE: &str = "prd.json";
+pub(super) const FILE: &str = "prd.json";
 /// One byte more than a list may have is enough to refuse it.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024 + 1;
 /// Tables are no wider than this where there is no terminal.
@@ -32,6 +32,8 @@ pub(crate) struct PrdArgs {
 
 #[derive(Debug, Subcommand)]
 enum PrdCommand {
+    /// Work on the next open item until its checks pass, tick it, and stop; --all continues with the next one
+    Run(Box<prd_run::RunArgs>),
     /// Say for each criterion of the open items what checks it, and what that check says now: exit 0 if nothing is to be
     /// fixed or approved, 1 if something is. The commands run three times, in a copy of the workspace
     Check(CheckArgs),
@@ -64,6 +66,7 @@ struct CheckArgs {
 
 pub(crate) fn run(context: &Context, args: &PrdArgs) -> Done {
     match &args.command {
+        PrdCommand::Run(args) => prd_run::run(context, args),
         PrdCommand::Check(args) => check(context, args),
     }
 }
@@ -118,7 +121,7 @@ fn read(path: &Path, shown: &str, format: Option<&str>) -> Result<List, CommandE
     })
 }
 
-fn unknown_format(word: &str) -> CommandError {
+pub(super) fn unknown_format(word: &str) -> CommandError {
     let known: Vec<&str> = ListFormat::ALL.iter().map(|format| format.word()).collect();
     CommandError::new(Kind::Wrong, format!("unknown format {word}"))
         .because("no list of work has this format")
@@ -132,7 +135,7 @@ fn known_item(list: &List, id: &str, shown: &str) -> Result<(), CommandError> {
     let ids = list.work().map(|item| item.id.as_str());
     let hint = match text::nearest(id, ids) {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("loop prd check {} shows all items", quoted(shown)),
+        None => format!("all items: loop prd check {}", quoted(shown)),
     };
     Err(CommandError::new(Kind::Wrong, format!("{shown} has no item {id}")).hint(hint))
 }

@@ -5,7 +5,7 @@ use loop_core::settings::{
     AgentSettings, GateSpec, Layer, Resolved, RouterMode, SessionMode, Settings, UNLIMITED, keys,
 };
 use loop_core::text;
-use loop_core::view::{RunLimit, iteration_text};
+use loop_core::view::{RunLimit, iteration_text, own_iterations_max};
 
 use super::moment;
 use super::wrap::hanging;
@@ -32,7 +32,7 @@ pub(crate) fn header(state: &RunState, before: &RunState) -> String {
 fn resumed(state: &RunState, before: &RunState) -> Option<String> {
     let spec = state.spec.as_ref().filter(|_| !before.phase.is_fresh())?;
     let ended = before.over.as_ref().map_or("its process was cut off", |over| over.reason.text.as_str());
-    let (done, most) = (before.iterations_done(), state.own_iterations_max());
+    let (done, most) = (before.iterations_done(), own_iterations_max(state));
     let ago = moment::ago(before.now.wall_ms, state.now.wall_ms);
     let after = format!("after iteration {}", iteration_text(done, most));
     Some(format!("resumed loop {} {after}: {}, {ago}", spec.id, text::one_line(ended, 44)))

@@ -18,7 +18,7 @@ use loop_core::text;
 use loop_core::time::{self, At};
 use loop_core::view::{
     HarnessFold, HarnessStyle, LiveDigest, Liveness, Now, Record, RunResult, gate_with_verdict, iteration_text,
-    public_event,
+    own_iterations_max, public_event,
 };
 use loop_host::driver::Reporter;
 use loop_host::process::tail_of;
@@ -655,7 +655,7 @@ fn subject(order: &Order, state: &RunState) -> String {
 
 /// `3/10`, or `3` where there is no limit.
 fn of(state: &RunState) -> String {
-    iteration_text(state.iteration, state.own_iterations_max())
+    iteration_text(state.iteration, own_iterations_max(state))
 }
 
 impl Reporter for Live {

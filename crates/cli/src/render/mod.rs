@@ -14,6 +14,7 @@
 //! | `error` | an error: what, why, what to do next |
 //! | `table` `wrap` `diff` `pager` | tables, long values beside a label, differences, long answers |
 //! | `plan` `plan_live` `carried` | a plan: its branches while they work, the ranking, its end; a file read again |
+//! | `plan_items` | the items of a list |
 //! | `plan_diffs` `plan_history` | what each branch changed, for a choice; what happened in a plan |
 //! | `plan_report` | a plan as a page to read |
 //! | `surroundings` | what came from around a loop: inbox, variables, files that others changed |
@@ -42,6 +43,7 @@ pub(crate) mod pager;
 pub(crate) mod plan;
 pub(crate) mod plan_diffs;
 pub(crate) mod plan_history;
+mod plan_items;
 pub(crate) mod plan_live;
 pub(crate) mod plan_report;
 pub(crate) mod printer;

@@ -13,6 +13,7 @@ use loop_core::workflow::FAILED_LOOP_VARIABLE;
 use loop_host::plan::more_budget;
 use serde_json::{Value, json};
 
+use super::plan_items::{is_list, item_name, kind_of};
 use super::printer::{Paint, Printer, stdout_is_terminal, text_width};
 use super::table::{fits_screen, table_on_screen};
 use super::wrap::{hanging, labelled};
@@ -26,7 +27,8 @@ const CONFLICTS_SHOWN_MAX: usize = 8;
 pub(crate) fn header(state: &PlanState) -> String {
     let Some(spec) = &state.spec else { return String::new() };
     let works: Vec<_> = state.nodes.iter().filter_map(|node| node.spec.loop_work()).collect();
-    let mut agents: Vec<&str> = works.iter().map(|work| work.agent.as_str()).collect();
+    let of_list = spec.list().map(|list| list.agent.as_str());
+    let mut agents: Vec<&str> = of_list.into_iter().chain(works.iter().map(|work| work.agent.as_str())).collect();
     agents.dedup();
     let promise = works.first().map(|work| work.promise.as_str()).unwrap_or_default();
     let budget = spec.budget_micros.map_or_else(String::new, |most| format!(" · {} in all", money_text(most)));
@@ -41,6 +43,7 @@ pub(crate) fn header(state: &PlanState) -> String {
     };
     let kind = match spec.selection() {
         Some(_) => format!("best of {} branches{how}", works.len()),
+        None if is_list(state) => kind_of(state).unwrap_or_default(),
         None => format!("workflow of {} loops, at most {} at a time", works.len(), spec.parallel),
     };
     let mut lines = vec![
@@ -51,7 +54,8 @@ pub(crate) fn header(state: &PlanState) -> String {
     if !promise.is_empty() && spec.selection().is_some() {
         lines.push(format!("promise     {}", text::escaped_head(promise, 200)));
     }
-    lines.push(format!("workspace   {} (changed only at the end)", text::escaped_head(&spec.workspace.path, 200)));
+    let when = if is_list(state) { "changed after each item that passes" } else { "changed only at the end" };
+    lines.push(format!("workspace   {} ({when})", text::escaped_head(&spec.workspace.path, 200)));
     if stdout_is_terminal() {
         lines = lines.iter().map(|line| hanging(line, COLUMN, text_width())).collect();
     }
@@ -60,6 +64,9 @@ pub(crate) fn header(state: &PlanState) -> String {
 
 /// What a node is called: a branch by its number and agent.
 pub(crate) fn name_of(node: &NodeState) -> String {
+    if node.spec.item.is_some() {
+        return item_name(&node.spec);
+    }
     let agent = node.spec.loop_work().map(|work| work.agent.as_str()).filter(|agent| !agent.is_empty());
     agent.map_or_else(|| node.id().to_string(), |agent| format!("{} ({agent})", node.id()))
 }
@@ -176,6 +183,10 @@ pub(crate) fn table(state: &PlanState) -> String {
         "BRANCH", "AGENT", "LOOP", "GATES", "WORSE", "WATCHED", "METRIC", "LINES", "COVERAGE", "STRENGTH", "COST",
         "TIME",
     ];
+    if is_list(state) {
+        let rows: Vec<Vec<String>> = state.nodes.iter().map(|node| super::plan_items::row(node, state)).collect();
+        return table_on_screen(&["ITEM", "LOOPS", "LOOP", "STATE"], &rows);
+    }
     let Some(ranking) = &state.ranking else {
         let rows: Vec<Vec<String>> = state.nodes.iter().map(|node| plain_row(node, state)).collect();
         let first = if is_workflow(state) { "NODE" } else { "BRANCH" };

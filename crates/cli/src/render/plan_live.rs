@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::outbox::{Outbox, To};
 use super::plan::{budget_words, failed_hook, hook_value, is_workflow, limits_words, name_of, pick_command};
+use super::plan_items::{evaluated_lines, is_checked_list, is_list, item_name};
 use super::printer::{Loudness, Paint, Printer};
 use super::table::cut;
 use super::{now, summary};
@@ -26,7 +27,11 @@ const TICK: Duration = Duration::from_millis(500);
 
 /// What a node is called: a plan has branches, or it is a workflow of loops.
 fn noun(state: &PlanState) -> &'static str {
-    if is_workflow(state) { "loop" } else { "branch" }
+    match is_workflow(state) {
+        _ if is_list(state) => "item",
+        true => "loop",
+        false => "branch",
+    }
 }
 
 /// Shows a plan as it goes.
@@ -168,7 +173,9 @@ impl PlanLive {
             PlanEvent::Noticed(PlanNotice::RunStarted { order, run }) => {
                 let node = state.orders.get(*order).and_then(|open| open.order.node().cloned());
                 let name = node.as_ref().map_or_else(String::new, |node| Self::named(state, node));
-                let starts = if is_workflow(state) {
+                let starts = if is_list(state) {
+                    format!("item {name}: loop {run} starts")
+                } else if is_workflow(state) {
                     format!("loop {name}: starts with the id {run}")
                 } else {
                     format!("branch {name}: loop {run} starts")
@@ -210,6 +217,11 @@ impl PlanLive {
             PlanAnswer::RunEnded(result) => {
                 let node = state.nodes.iter().find(|node| node.run.as_ref() == Some(&result.run));
                 let name = node.map_or_else(String::new, name_of);
+                if is_checked_list(state) {
+                    let words = format!("item {name}: loop {} ended; its checks come next", result.iterations);
+                    self.line(Some(Paint::Dim), &words);
+                    return self.event("run_ended", at, json!({"node": node.map(|node| node.id()), "result": result}));
+                }
                 let paint = if result.passes() { Paint::Good } else { Paint::Dim };
                 let word = if result.passes() { "passed" } else { "did not pass" };
                 let why = text::one_line(&result.reason.text, 160);
@@ -239,7 +251,17 @@ impl PlanLive {
                 // What it means for a branch is said with its end.
                 self.event("failed", at, json!({"why": why}));
             }
+            PlanAnswer::ListRead(read) => {
+                for edit in &read.edits {
+                    self.line(Some(Paint::Warn), &format!("the list was changed: {}", text::one_line(edit, 300)));
+                }
+                let body = json!({"open": read.open, "waiting": read.waiting, "all": read.all, "edits": read.edits});
+                self.event("list_read", at, body);
+            }
             PlanAnswer::RolledBack(_)
+            | PlanAnswer::Checked(_)
+            | PlanAnswer::Ticked
+            | PlanAnswer::NotTicked { .. }
             | PlanAnswer::Recorded { .. }
             | PlanAnswer::Measured(_)
             | PlanAnswer::Merged { .. }
@@ -258,6 +280,17 @@ impl PlanLive {
                 self.line(None, &format!("branch {} is chosen", Self::named(state, node)));
                 self.event("chosen", at, json!({"node": node, "by": by}));
             }
+            PlanDecision::ItemEvaluated { node, evaluation, tries, next } => {
+                for (paint, line) in evaluated_lines(&Self::named(state, node), evaluation, next) {
+                    self.line(paint, &line);
+                }
+                let body = json!({"node": node, "evaluation": evaluation, "tries": tries, "next": next});
+                self.event("item_evaluated", at, body);
+            }
+            PlanDecision::NodeEnded { node, end: NodeEnd::Ticked } => {
+                self.line(Some(Paint::Good), &format!("item {}: ticked", Self::named(state, node)));
+                self.event("node_ended", at, json!({"node": node, "end": NodeEnd::Ticked}));
+            }
             PlanDecision::NodeEnded { node, end } => {
                 // How a loop ended was said when it did.
                 if end.is_done() || *end == NodeEnd::NotPassed {
@@ -272,7 +305,15 @@ impl PlanLive {
                 self.line(None, &format!("{} {}: its loop continues", noun(state), Self::named(state, node)));
                 self.event("run_continues", at, json!({"node": node}));
             }
-            PlanDecision::OrderDropped { .. }
+            PlanDecision::ItemTaken { node } => {
+                let title = node.item.as_ref().map(|item| text::one_line(&item.title, 200)).unwrap_or_default();
+                self.line(None, &format!("item {}: {title}", item_name(node)));
+                self.event("item_taken", at, json!({"node": node.id, "item": node.item}));
+            }
+            PlanDecision::LoopRan { .. }
+            | PlanDecision::ChecksAgain { .. }
+            | PlanDecision::ItemJoined { .. }
+            | PlanDecision::OrderDropped { .. }
             | PlanDecision::Starts { .. }
             | PlanDecision::Ran { .. }
             | PlanDecision::Retries { .. }
@@ -284,7 +325,8 @@ impl PlanLive {
     /// What each branch does now, a line each.
     fn lines(&mut self, state: &PlanState, at: At) -> Vec<String> {
         let mut lines = Vec::new();
-        for node in &state.nodes {
+        // A list may have had many items; those that are over stand above.
+        for node in state.nodes.iter().filter(|node| node.end().is_none() || !is_list(state)) {
             let does = match (&node.stage, &node.run) {
                 (NodeStage::Running, Some(run)) => {
                     let folder = self.home.runs().join(run.as_str());
@@ -310,12 +352,16 @@ impl PlanLive {
                 PlanOrder::RollBack { .. } => "rolling the workspace back",
                 PlanOrder::Hook { .. } => "running a hook",
                 PlanOrder::Notify { .. } => "running the notification command",
+                PlanOrder::ReadList { .. } => "reading the list",
                 PlanOrder::Ask(PlanQuestion::Pick) => "which branch is applied? its number, then Enter",
                 PlanOrder::Copy { .. }
                 | PlanOrder::Run { .. }
                 | PlanOrder::Tell { .. }
                 | PlanOrder::Measure { .. }
                 | PlanOrder::Merge { .. }
+                | PlanOrder::Check { .. }
+                | PlanOrder::RecordLoop { .. }
+                | PlanOrder::RecordPass { .. }
                 | PlanOrder::Ask(PlanQuestion::Node(_))
                 | PlanOrder::Drop { .. } => return lines,
             };

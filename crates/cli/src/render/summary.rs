@@ -4,7 +4,7 @@ use loop_core::policy::budget::{MICROS, growth, money_exact};
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::proof::{FindingKind, NotedBecause};
 use loop_core::policy::reserve::{Cap, Reserved};
-use loop_core::run::{Best, INITIAL, Outcome, Proof, ProofJudge, ReasonCode, RunState};
+use loop_core::run::{Best, Ending, INITIAL, Outcome, Proof, ProofJudge, ReasonCode, RunState};
 use loop_core::settings::{OnQuestion, OnTamper, UNLIMITED};
 use loop_core::text;
 use loop_core::time;
@@ -31,21 +31,7 @@ pub(crate) fn summary(
     let (Some(spec), Some(over), Some(standing)) = (&state.spec, &state.over, state.standing()) else {
         return String::new();
     };
-    let (paint, word) = headline(over.outcome);
-    let qualified = qualification(state).filter(|_| over.outcome == Outcome::Verified);
-    let word = qualified.map_or_else(|| word.to_owned(), |words| format!("{word}, {words}"));
-    let reason = text::clean(over.reason.text.as_bytes());
-    // "stopped by Ctrl-C" says it already.
-    let head = match reason.strip_prefix(&word) {
-        Some(rest) => format!("{word}{rest}"),
-        None => format!("{word}: {reason}"),
-    };
-    // One line in files and logs, where programs look for it.
-    let head = if stdout_is_terminal() { hanging(&head, 2, text_width()) } else { head };
-    let head = match head.strip_prefix(&word) {
-        Some(rest) => format!("{}{rest}\n", printer.paint(paint, &word)),
-        None => format!("{head}\n"),
-    };
+    let head = head(state, over, printer);
     if printer.loudness == Loudness::Quiet {
         // A script that started it has no other way to know the id.
         return format!("loop {}: {head}", spec.id);
@@ -93,6 +79,25 @@ pub(crate) fn summary(
         labelled("cost", COLUMN, &format!("{} · {iterations} in {spent}", cost(state))),
         labelled("status", COLUMN, &format!("{status} ({}){qualified}", over.reason.code.name())),
     )
+}
+
+/// The first line: how it ended, with what limits that word, and why.
+fn head(state: &RunState, over: &Ending, printer: Printer) -> String {
+    let (paint, word) = headline(over.outcome);
+    let qualified = qualification(state).filter(|_| over.outcome == Outcome::Verified);
+    let word = qualified.map_or_else(|| word.to_owned(), |words| format!("{word}, {words}"));
+    let reason = text::clean(over.reason.text.as_bytes());
+    // "stopped by Ctrl-C" says it already.
+    let head = match reason.strip_prefix(&word) {
+        Some(rest) => format!("{word}{rest}"),
+        None => format!("{word}: {reason}"),
+    };
+    // One line in files and logs, where programs look for it.
+    let head = if stdout_is_terminal() { hanging(&head, 2, text_width()) } else { head };
+    match head.strip_prefix(&word) {
+        Some(rest) => format!("{}{rest}\n", printer.paint(paint, &word)),
+        None => format!("{head}\n"),
+    }
 }
 
 /// Protected files that were restored, and what is tried because the loop is stuck. Where a person is needed, the first

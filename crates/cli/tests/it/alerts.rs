@@ -60,6 +60,8 @@ fn the_autonomous_profile_writes_its_files_and_shows_its_lines() {
         "none",
         "--stuck-after",
         "unlimited",
+        "--breaker",
+        "off",
     ];
     let ran = user.run(&start(agent, "test $(wc -l < log) = 5", &more)).expect_code(0);
     let alerts = json_lines(&user, "work/.harness/alerts.log");

@@ -104,10 +104,11 @@ fn calls_of_a_loop_before_count_in_the_hour_and_without_a_limit_as_many_as_one_l
          RECOMMENDATION: more\n---END_LOOP_STATUS---",
     ));
     for (limit, left) in [("5", 4), ("5", 3), ("-1", -1), ("5", 1)] {
+        let before = env.ids();
         let words = ["start", "do it", "--profile", "container", "--delay", "none", "--max-loops", "1"];
-        env.run(&[&words[..], &["--calls-per-hour", limit]].concat()).expect_code(1);
-        let list = env.run(&["list", "--json"]).expect_code(0).json();
-        let id = list["loops"][0]["id"].as_str().unwrap().to_owned();
+        let named = ["--project", "site", "--agent-name", "one", "--calls-per-hour", limit];
+        env.run(&[&words[..], &named].concat()).expect_code(1);
+        let id = env.ids().into_iter().find(|id| !before.contains(id)).expect("a new loop");
         let row = env.run(&["status", &id, "--json"]).expect_code(0).json()["loops"][0].clone();
         assert_eq!(row["calls"]["left"], left, "--calls-per-hour {limit}: {}", row["calls"]);
     }

@@ -309,6 +309,10 @@ const AUTONOMOUS: [&str; 66] = [
 /// Flags that stand for several settings, or for a file of them: each branch has these settings.
 const OF_SEVERAL: [&str; 3] = ["--autonomous", "--conservative", "--config"];
 
+/// Settings of an item of a list: a start of one loop or of branches has no item.
+const OF_LISTS: [&str; 7] =
+    ["--check", "--ci-command", "--item-loops", "--item-retries", "--item-time", "--item-tokens", "--strict-scope"];
+
 fn start(more: &[&str]) -> Vec<String> {
     [&["start", "do it"][..], &BASE, &["2"], more].concat().iter().map(ToString::to_string).collect()
 }
@@ -341,6 +345,7 @@ fn every_flag_of_a_start_is_in_one_of_these_lists() {
     known.extend(flags_in(&OF_THE_PLAN));
     known.extend(flags_in(&AUTONOMOUS));
     known.extend(flags_in(&OF_SEVERAL));
+    known.extend(flags_in(&OF_LISTS));
     let unknown: Vec<String> = flags_of_help(&user).difference(&known).cloned().collect();
     assert_eq!(unknown, Vec::<String>::new(), "say what a plan does with these");
 }

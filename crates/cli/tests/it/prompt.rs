@@ -257,7 +257,7 @@ fn a_loop_that_made_progress_or_was_only_paused_goes_on_without_an_assessment() 
     env.write("home/idle", "");
     let words = ["start", "do it", "-p", "false", "--agent", "claude", "-n", "2", "--delay", "10m"];
     let running = env.begin(&[&words[..], &forms].concat());
-    env.wait_for_file("home/sent-1");
+    env.wait_for_fact("\"hold\"");
     let status = || env.run(&["status", &env.id(), "--json"]).json()["loops"][0]["status"].clone();
     env.run(&["pause", &env.id()]).expect_code(0);
     loop_testkit::wait_until("it is paused", || status() == "paused");

@@ -43,7 +43,7 @@ pub use beads::BeadsCall;
 pub use changed::{ListChange, ListChangeKind, changed_by_agent};
 pub use edits::{ListEdits, merge_edits};
 pub use error::{ListError, TickError};
-pub use order::{ListEdge, PickError};
+pub use order::{ListEdge, PickError, ReadyItems};
 pub use tick::tick;
 pub use types::{Criterion, Item, ItemSetting, List, ListFormat, ProposedCommand};
 

@@ -39,7 +39,39 @@ pub enum PickError {
     },
 }
 
+/// Which open items may start now, and how many may not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadyItems<'a> {
+    /// In the order in which they are worked on.
+    pub ready: Vec<&'a Item>,
+    /// Open items that were not begun and wait for others.
+    pub waiting: usize,
+}
+
 impl List {
+    /// The open items that may start now. `begun` are those that were started, `over` those of them on which nothing
+    /// works any more. What an item names as its dependency must be ticked; what only stands before it must be over.
+    #[must_use]
+    pub fn ready(&self, begun: &BTreeSet<String>, over: &BTreeSet<String>) -> ReadyItems<'_> {
+        let graph = self.graph();
+        let mut waits: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for edge in self.edges() {
+            waits.entry(edge.item).or_default().push(edge.waits_for);
+        }
+        let mut found = ReadyItems::default();
+        for at in self.sorted(&graph) {
+            let Some(item) = self.items.get(at).filter(|item| !begun.contains(&item.id)) else { continue };
+            let depends = graph.get(&at).is_some_and(|others| !others.is_empty());
+            let before = waits.get(&item.id).into_iter().flatten();
+            if depends || before.into_iter().any(|other| !over.contains(other)) {
+                found.waiting += 1;
+            } else {
+                found.ready.push(item);
+            }
+        }
+        found
+    }
+
     /// The open items in the order in which they are worked on: by phase, by priority where items have one, and as they
     /// are in the file; what an item depends on comes before it. An optional item is left out unless another one
     /// depends on it.

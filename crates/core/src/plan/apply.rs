@@ -8,8 +8,9 @@ use super::fact::{
     DroppedPlanOrder, GatesPlace, HookWhen, NodeEnd, PlanCancel, PlanDecision, PlanFact, PlanOrder, PlanQuestion,
     RunPurpose, SpecPart,
 };
+use super::items;
 use super::outcome::PlanEnding;
-use super::report::{ApplyReport, MeasureReport, PlanAnswer, PlanRolledBack, RunCutOff, RunDigest};
+use super::report::{ApplyReport, ConflictReport, MeasureReport, PlanAnswer, PlanRolledBack, RunCutOff, RunDigest};
 use super::spec::{NodeId, PlanSpec};
 use super::state::{
     Applying, BranchProgress, EndedHook, NodeStage, NodeState, OpenPlanOrder, OrphanCopy, PersonAnswer, PlanChoice,
@@ -117,6 +118,8 @@ impl PlanState {
             self.ends = None;
         }
         self.draft = None;
+        self.list.read = None;
+        self.list.recorded = false;
         self.carry_due = true;
         self.requests.stop = None;
         self.requests.abort = None;
@@ -225,6 +228,10 @@ impl PlanState {
             | PlanOrder::Measure { .. }
             | PlanOrder::Gates { .. }
             | PlanOrder::Apply { .. }
+            | PlanOrder::ReadList { .. }
+            | PlanOrder::Check { .. }
+            | PlanOrder::RecordLoop { .. }
+            | PlanOrder::RecordPass { .. }
             | PlanOrder::Hook { .. }
             | PlanOrder::Ask(_)
             | PlanOrder::RollBack { .. }
@@ -249,6 +256,10 @@ impl PlanState {
             | PlanAnswer::Conflicts(_)
             | PlanAnswer::Gates(_)
             | PlanAnswer::Applied(_)
+            | PlanAnswer::ListRead(_)
+            | PlanAnswer::Checked(_)
+            | PlanAnswer::Ticked
+            | PlanAnswer::NotTicked { .. }
             | PlanAnswer::HookEnded { .. }
             | PlanAnswer::Said { .. }
             | PlanAnswer::Picked { .. }
@@ -264,8 +275,11 @@ impl PlanState {
     fn order_done(&mut self, open: &OpenPlanOrder, answer: &PlanAnswer) -> bool {
         match (&open.order, answer) {
             (PlanOrder::Record { .. }, PlanAnswer::Recorded { tree }) => {
-                self.initial = Some(tree.clone());
-                self.tree = self.tree.take().or_else(|| Some(tree.clone()));
+                self.initial.get_or_insert_with(|| tree.clone());
+                // In a plan of a list no node is at work then: the next item begins with the workspace as it is.
+                let is_list = self.spec.as_ref().is_some_and(|spec| spec.list().is_some());
+                self.tree = self.tree.take().filter(|_| !is_list).or_else(|| Some(tree.clone()));
+                self.list.recorded = true;
             }
             (PlanOrder::Hook { when, index, .. }, PlanAnswer::HookEnded { ended, says }) => {
                 self.hook_ended(*when, *index, Some(ended.clone()), says);
@@ -288,10 +302,36 @@ impl PlanState {
             (PlanOrder::Ask(_) | PlanOrder::Notify { .. }, _) => {}
             (PlanOrder::RollBack { .. }, PlanAnswer::RolledBack(report)) => self.rollback_ended(Ok(report.clone())),
             (PlanOrder::Run { node, .. }, PlanAnswer::RunCutOff(report)) => self.run_cut_off(node, report),
-            (PlanOrder::Apply { .. }, PlanAnswer::Applied(report)) => self.applied(report),
-            (PlanOrder::Apply { .. }, PlanAnswer::Conflicts(report)) => {
+            (PlanOrder::Apply { node, .. }, PlanAnswer::Applied(report)) => {
+                self.applied(report);
+                self.set_stage(node.as_ref(), NodeStage::Ticking);
+            }
+            (PlanOrder::Apply { node: None, .. }, PlanAnswer::Conflicts(report)) => {
                 self.applying.conflict = Some(Arc::new(report.clone()));
             }
+            (PlanOrder::Apply { node: Some(node), .. }, PlanAnswer::Conflicts(report)) => {
+                self.item_conflicts(node, report);
+            }
+            (PlanOrder::ReadList { .. }, PlanAnswer::ListRead(report)) => {
+                let report = Arc::new((**report).clone());
+                self.list.last = Some(Arc::clone(&report));
+                self.list.read = Some(report);
+            }
+            (PlanOrder::Check { node, .. }, PlanAnswer::Checked(checked)) => {
+                if let Some(node) = self.node_mut(node) {
+                    node.item.tree = Some(checked.tree.clone());
+                    node.item.checked = Some(Arc::new((**checked).clone()));
+                    node.stage = NodeStage::Checked;
+                }
+            }
+            (PlanOrder::RecordLoop { node, .. }, PlanAnswer::Done) => self.set_stage(Some(node), NodeStage::Recorded),
+            (PlanOrder::RecordPass { node, .. }, PlanAnswer::Ticked) => {
+                if let Some(node) = self.node_mut(node) {
+                    node.item.ticked = true;
+                    node.stage = NodeStage::TickEnded;
+                }
+            }
+            (PlanOrder::RecordPass { node, .. }, PlanAnswer::NotTicked { why }) => self.not_ticked(node, why),
             (PlanOrder::Gates { place: GatesPlace::Workspace, .. }, PlanAnswer::Gates(report)) => {
                 self.applying.gates = Some(Arc::new(report.clone()));
             }
@@ -327,6 +367,30 @@ impl PlanState {
             _ => return false,
         }
         true
+    }
+
+    fn set_stage(&mut self, id: Option<&NodeId>, stage: NodeStage) {
+        if let Some(node) = id.and_then(|id| self.node_mut(id)) {
+            node.stage = stage;
+        }
+    }
+
+    fn not_ticked(&mut self, id: &NodeId, why: &str) {
+        if let Some(node) = self.node_mut(id) {
+            node.item.not_ticked = Some(why.to_owned());
+            node.stage = NodeStage::TickEnded;
+        }
+    }
+
+    /// The result of an item and the workspace have a conflict: nothing was changed, and the plan tree is as before it.
+    fn item_conflicts(&mut self, id: &NodeId, report: &ConflictReport) {
+        let Some(node) = self.node_mut(id) else { return };
+        node.conflict = Some(Arc::new(report.clone()));
+        node.conflicts += 1;
+        node.stage = NodeStage::Conflicted;
+        node.merging = None;
+        let before = node.item.joined_from.take();
+        self.tree = before.or_else(|| self.tree.take());
     }
 
     /// The node whose merged tree is judged: there is one at a time.
@@ -390,9 +454,13 @@ impl PlanState {
     /// The host could not do it.
     fn order_failed(&mut self, open: &OpenPlanOrder, why: &str) {
         match &open.order {
-            PlanOrder::Record { .. } | PlanOrder::Apply { .. } | PlanOrder::Ask(PlanQuestion::Pick) => {
+            PlanOrder::Record { .. }
+            | PlanOrder::ReadList { .. }
+            | PlanOrder::Apply { .. }
+            | PlanOrder::Ask(PlanQuestion::Pick) => {
                 self.trouble = Some(why.to_owned());
             }
+            PlanOrder::RecordPass { node, .. } => self.not_ticked(node, why),
             PlanOrder::Gates { place: GatesPlace::Workspace, .. } => self.trouble = Some(why.to_owned()),
             PlanOrder::Gates { place: GatesPlace::Tree(_), .. } => {
                 if let Some(node) = self.merging_node() {
@@ -411,9 +479,11 @@ impl PlanState {
                 self.settle_worst_case(node);
                 self.node_failed(node, why);
             }
-            PlanOrder::Copy { node, .. } | PlanOrder::Merge { node, .. } | PlanOrder::Ask(PlanQuestion::Node(node)) => {
-                self.node_failed(node, why)
-            }
+            PlanOrder::Copy { node, .. }
+            | PlanOrder::Merge { node, .. }
+            | PlanOrder::Check { node, .. }
+            | PlanOrder::RecordLoop { node, .. }
+            | PlanOrder::Ask(PlanQuestion::Node(node)) => self.node_failed(node, why),
         }
     }
 
@@ -457,6 +527,10 @@ impl PlanState {
             | PlanOrder::Measure { .. }
             | PlanOrder::Gates { .. }
             | PlanOrder::Apply { .. }
+            | PlanOrder::ReadList { .. }
+            | PlanOrder::Check { .. }
+            | PlanOrder::RecordLoop { .. }
+            | PlanOrder::RecordPass { .. }
             | PlanOrder::Notify { .. }
             | PlanOrder::Ask(_) => {}
         }
@@ -511,10 +585,29 @@ impl PlanState {
             }
             PlanDecision::Retries { node, purpose } => {
                 if let Some(node) = self.node_mut(node) {
+                    // The next loop of an item is one more iteration of its run.
+                    node.resume = node.resume || node.stage == NodeStage::Recorded;
                     node.stage = NodeStage::Waiting;
                     node.purpose = *purpose;
                 }
             }
+            PlanDecision::ItemTaken { node } => {
+                self.nodes.push(NodeState::new(Arc::new((**node).clone())));
+                self.list.read = None;
+                self.list.recorded = false;
+            }
+            PlanDecision::LoopRan { node } | PlanDecision::ChecksAgain { node } => {
+                if let Some(node) = self.node_mut(node) {
+                    node.item.checks = node.item.checks.saturating_add(1);
+                    node.stage = NodeStage::Checking;
+                }
+            }
+            PlanDecision::ItemEvaluated { node, .. } => {
+                if let Some(node) = self.node_mut(node) {
+                    items::keep_evaluation(node, decision);
+                }
+            }
+            PlanDecision::ItemJoined { node } => self.item_joined(node),
             PlanDecision::NodeEnded { node, end } => self.node_ended(node, end),
             PlanDecision::Ranked(ranking) => self.ranking = Some(Arc::new((**ranking).clone())),
             PlanDecision::Chosen { node, by } => {
@@ -525,6 +618,16 @@ impl PlanState {
                 self.ends = Some(PlanEnds { outcome: *outcome, reason: reason.clone() });
             }
         }
+    }
+
+    /// The result of an item is in the plan tree.
+    fn item_joined(&mut self, id: &NodeId) {
+        let before = self.tree.clone();
+        let Some(node) = self.node_mut(id) else { return };
+        node.item.joined_from = before;
+        node.stage = NodeStage::Applying;
+        let merged = node.merging.clone();
+        self.tree = merged.or_else(|| self.tree.take());
     }
 
     fn order_dropped(&mut self, id: OrderId, then: DroppedPlanOrder) {
@@ -551,6 +654,8 @@ impl PlanState {
         if end.is_failure() && self.first_failed.is_none() {
             self.first_failed = Some(id.clone());
         }
+        self.list.read = None;
+        self.list.recorded = false;
         let Some(node) = self.node_mut(id) else { return };
         node.stage = NodeStage::Ended(end.clone());
         node.trouble = None;
@@ -628,7 +733,7 @@ impl PlanState {
                 node.measure = None;
             }
             CarriedTo::Resumed => {
-                node.stage = NodeStage::Waiting;
+                node.stage = if node.item.reopens() { NodeStage::Checking } else { NodeStage::Waiting };
                 node.resume = true;
             }
             CarriedTo::Again => {
@@ -673,5 +778,6 @@ impl NodeState {
         self.merging = None;
         self.gates = None;
         self.answer = None;
+        self.item.begins_again();
     }
 }

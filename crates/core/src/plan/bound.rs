@@ -1,5 +1,6 @@
 //! No fact of a plan is too long: texts and lists in events are cut to what a line of the journal holds.
 use super::event::{PlanEvent, PlanNotice, PlanRequest};
+use super::list::{CANDIDATES_MAX, ITEM_TEXT_BYTES_MAX, ListReport};
 use super::report::{ConflictReport, GatesReport, PlanAnswer, RunDigest};
 use crate::ended::Ended;
 use crate::text;
@@ -10,6 +11,8 @@ const TEXT_BYTES_MAX: usize = 1000;
 const ANSWER_BYTES_MAX: usize = 4000;
 /// A name, a hash, a command that asked.
 const NAME_BYTES_MAX: usize = 200;
+/// What was measured of a loop.
+const EVIDENCE_BYTES_MAX: usize = 12 * 1024;
 /// A list of names or sentences.
 const LIST_MAX: usize = 16;
 
@@ -79,12 +82,34 @@ fn bound_answer(answer: &mut PlanAnswer) {
         PlanAnswer::HookEnded { ended: Ended::NotStarted(why), .. } | PlanAnswer::Failed { why } => {
             cut(why, TEXT_BYTES_MAX)
         }
+        PlanAnswer::NotTicked { why } => cut(why, TEXT_BYTES_MAX),
+        PlanAnswer::ListRead(report) => bound_list(report),
+        PlanAnswer::Checked(checked) => {
+            let evidence = checked.evidence.clone().bounded();
+            let fits = serde_json::to_string(&evidence).is_ok_and(|text| text.len() <= EVIDENCE_BYTES_MAX);
+            checked.evidence = evidence;
+            cut(&mut checked.tree, NAME_BYTES_MAX);
+            if !fits {
+                let why = "the item has so many criteria that what was measured is no record any more: divide it";
+                *answer = PlanAnswer::Failed { why: why.to_owned() };
+            }
+        }
         PlanAnswer::Said { text, .. } => cut(text, ANSWER_BYTES_MAX),
         PlanAnswer::Measured(_)
+        | PlanAnswer::Ticked
         | PlanAnswer::HookEnded { .. }
         | PlanAnswer::Picked { .. }
         | PlanAnswer::Done
         | PlanAnswer::Cancelled => {}
+    }
+}
+
+fn bound_list(report: &mut ListReport) {
+    report.candidates.truncate(CANDIDATES_MAX);
+    cut_list(&mut report.edits);
+    for item in report.candidates.iter_mut().filter_map(|node| node.item.as_mut()) {
+        cut(&mut item.id, ITEM_TEXT_BYTES_MAX);
+        cut(&mut item.title, ITEM_TEXT_BYTES_MAX);
     }
 }
 

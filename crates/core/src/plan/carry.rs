@@ -5,6 +5,7 @@ use super::fact::{EndedEarly, NodeEnd};
 use super::outcome::plan_standing;
 use super::spec::{NodeId, NodeSpec, PlanSpec};
 use super::state::{NodeStage, NodeState, PlanState};
+use crate::policy::item::ItemEnd;
 
 /// What becomes of all nodes of a plan that is opened again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +117,15 @@ fn alone(old: &PlanState, wanted: &NodeSpec, compare: bool, is_branch: bool) -> 
     }
     let Some(end) = node.end() else { return carried(CarriedTo::Kept, CarryReason::Unchanged) };
     match end {
-        NodeEnd::Merged | NodeEnd::Passed | NodeEnd::Answered => carried(CarriedTo::Kept, CarryReason::Unchanged),
+        // A person may have brought the sensor back.
+        NodeEnd::GaveUp(ItemEnd::SensorMissing(_)) => carried(CarriedTo::Resumed, CarryReason::Stopped),
+        // What a list says stays, and so does what an item has used.
+        NodeEnd::Merged
+        | NodeEnd::Passed
+        | NodeEnd::Answered
+        | NodeEnd::Ticked
+        | NodeEnd::NotTicked { .. }
+        | NodeEnd::GaveUp(_) => carried(CarriedTo::Kept, CarryReason::Unchanged),
         NodeEnd::RanOnly => carried(CarriedTo::Ran, CarryReason::Unchanged),
         NodeEnd::EndedEarly(
             EndedEarly::Stopped | EndedEarly::OtherFailed(_) | EndedEarly::Budget | EndedEarly::Killed,
@@ -166,7 +175,14 @@ fn is_merged(node: &NodeState) -> bool {
 }
 
 fn is_being_merged(node: &NodeState) -> bool {
-    matches!(node.stage, NodeStage::Merging | NodeStage::Conflicted | NodeStage::MergeGates | NodeStage::MergeJudged)
+    matches!(
+        node.stage,
+        NodeStage::Merging
+            | NodeStage::Conflicted
+            | NodeStage::MergeGates
+            | NodeStage::MergeJudged
+            | NodeStage::Applying
+    )
 }
 
 impl CarryReason {

@@ -3,6 +3,7 @@
 //! Every decision is read off the state, never off an event: a journal that was cut after any line goes on from there.
 use super::fact::{EndedEarly, NodeEnd, NotStarted, PlanCancel, PlanDecision, PlanOrder, PlanQuestion, RunPurpose};
 use super::finish;
+use super::items;
 use super::outcome::plan_standing;
 use super::report::RunCutOff;
 use super::spec::{CONFLICTS_MAX, Join, NodeId, OnConflict, PlanSpec, Selection};
@@ -124,8 +125,12 @@ fn cancel_cause(state: &PlanState, open: &OpenPlanOrder) -> Option<PlanCancel> {
         PlanOrder::Tell { .. }
         | PlanOrder::Drop { .. }
         | PlanOrder::Apply { .. }
+        | PlanOrder::ReadList { .. }
+        | PlanOrder::RecordLoop { .. }
+        | PlanOrder::RecordPass { .. }
         | PlanOrder::RollBack { .. }
         | PlanOrder::Notify { .. } => None,
+        PlanOrder::Check { .. } => now.then_some(PlanCancel::Abort),
         PlanOrder::Record { .. }
         | PlanOrder::Measure { .. }
         | PlanOrder::Merge { .. }
@@ -151,13 +156,13 @@ fn cancel_cause(state: &PlanState, open: &OpenPlanOrder) -> Option<PlanCancel> {
 }
 
 /// The first thing that ended, or has to end, and about which nothing is decided yet.
-pub(super) fn judgement(state: &PlanState) -> Option<PlanDecision> {
+pub(super) fn judgement(state: &PlanState, deciding: &Deciding) -> Option<PlanDecision> {
     if state.carry_due {
         // A spec of which parts are missing was cut off in a crash: the one before holds.
         let spec = state.draft.as_ref().filter(|draft| draft.parts == 0);
         return Some(PlanDecision::CarriedOver(super::carry::carry_over(state, spec.map(AsRef::as_ref))));
     }
-    let judged = state.nodes.iter().find_map(|node| judge(state, node));
+    let judged = state.nodes.iter().find_map(|node| judge(state, node, deciding));
     let cancelled = state.requests.cancel.is_some();
     let acts = decided_end(state).is_none() && (state.over.is_none() || cancelled);
     judged.or_else(|| state.nodes.iter().filter(|_| acts).find_map(|node| end_without_work(state, node)))
@@ -168,7 +173,7 @@ fn ended(node: &NodeState, end: NodeEnd) -> PlanDecision {
 }
 
 /// What the end of an order of a node means.
-fn judge(state: &PlanState, node: &NodeState) -> Option<PlanDecision> {
+fn judge(state: &PlanState, node: &NodeState, deciding: &Deciding) -> Option<PlanDecision> {
     if node.end().is_some() {
         return None;
     }
@@ -188,8 +193,9 @@ fn judge(state: &PlanState, node: &NodeState) -> Option<PlanDecision> {
         NodeStage::Conflicted => Some(judge_conflict(state, node)),
         NodeStage::MergeJudged => {
             let pass = node.gates.as_ref().is_some_and(|gates| gates.all_pass());
-            Some(ended(node, if pass { NodeEnd::Merged } else { NodeEnd::FailedMergeGates }))
+            Some(if pass { items::merged(state, node) } else { ended(node, NodeEnd::FailedMergeGates) })
         }
+        NodeStage::Checked | NodeStage::Recorded | NodeStage::TickEnded => items::judge(state, node, deciding),
         NodeStage::Said => {
             let proceed = node.answer.as_ref().is_some_and(|answer| answer.proceed);
             Some(ended(node, if proceed { NodeEnd::Answered } else { NodeEnd::Refused }))
@@ -200,6 +206,10 @@ fn judge(state: &PlanState, node: &NodeState) -> Option<PlanDecision> {
         | NodeStage::Ran
         | NodeStage::Merging
         | NodeStage::MergeGates
+        | NodeStage::Checking
+        | NodeStage::Recording
+        | NodeStage::Applying
+        | NodeStage::Ticking
         | NodeStage::Asking
         | NodeStage::Ended(_) => None,
     }
@@ -212,6 +222,9 @@ fn runs_again(node: &NodeState) -> bool {
 
 fn judge_run(state: &PlanState, node: &NodeState) -> PlanDecision {
     let Some(run) = &node.result else { return ended(node, NodeEnd::NotPassed) };
+    if let Some(decision) = items::judge_loop(state, node, run) {
+        return decision;
+    }
     if run.passes() {
         return PlanDecision::Ran { node: node.id().clone() };
     }
@@ -270,7 +283,7 @@ fn end_without_work(state: &PlanState, node: &NodeState) -> Option<PlanDecision>
     let end = match node.stage {
         NodeStage::Waiting => not_started(node, why_not_started(state, node)?),
         NodeStage::Asking | NodeStage::Copying => not_started(node, ends_because(state, node)?.into()),
-        NodeStage::Running => NodeEnd::EndedEarly(ends_because(state, node)?),
+        NodeStage::Running | NodeStage::Checking => NodeEnd::EndedEarly(ends_because(state, node)?),
         NodeStage::Ran | NodeStage::MergeGates if halt(state).is_some() => match state.plan_order() {
             Some(_) => return None,
             None => NodeEnd::RanOnly,
@@ -283,6 +296,12 @@ fn end_without_work(state: &PlanState, node: &NodeState) -> Option<PlanDecision>
         | NodeStage::Merging
         | NodeStage::Conflicted
         | NodeStage::MergeJudged
+        | NodeStage::Checked
+        | NodeStage::Recording
+        | NodeStage::Recorded
+        | NodeStage::Applying
+        | NodeStage::Ticking
+        | NodeStage::TickEnded
         | NodeStage::Said
         | NodeStage::Ended(_) => return None,
     };
@@ -366,8 +385,10 @@ pub(super) fn next(state: &PlanState, deciding: &Deciding) -> Option<PlanNext> {
     if let Some(ends) = decided_end(state) {
         return finish::wind_up(state, spec, ends);
     }
+    let idle = |node: &&NodeState| state.work_of(node.id()).is_none();
     if let Some(halt) = halt(state) {
-        return finish::halted(state, halt);
+        let due = state.nodes.iter().filter(idle).find_map(items::must_end);
+        return due.map(PlanNext::Order).or_else(|| finish::halted(state, halt));
     }
     if let Some(order) = tell(state) {
         return Some(PlanNext::Order(order));
@@ -378,12 +399,12 @@ pub(super) fn next(state: &PlanState, deciding: &Deciding) -> Option<PlanNext> {
     if state.initial.is_none() {
         return state.plan_order().is_none().then(|| PlanNext::Order(PlanOrder::Record { name: INITIAL.to_owned() }));
     }
-    let idle = |node: &&NodeState| state.work_of(node.id()).is_none();
     let of_nodes = state.nodes.iter().filter(idle).find_map(|node| work(state, spec, node));
     of_nodes
         .or_else(|| start(state, spec))
         .or_else(|| merge(state, spec))
         .or_else(|| finish::drop_copy(state, spec))
+        .or_else(|| spec.list().and_then(|list| items::take(state, spec, list)))
         .or_else(|| finish::finish(state, spec, deciding))
 }
 
@@ -423,6 +444,7 @@ fn work(state: &PlanState, spec: &PlanSpec, node: &NodeState) -> Option<PlanNext
             PlanOrder::Measure { node: id, attempt, base: state.initial.clone()?, tree: node.result_tree()?.to_owned() }
         }
         NodeStage::Asking if !state.unattended => PlanOrder::Ask(PlanQuestion::Node(id)),
+        NodeStage::Checking | NodeStage::Recording | NodeStage::Applying | NodeStage::Ticking => items::work(node)?,
         NodeStage::Waiting
         | NodeStage::RunEnded
         | NodeStage::Ran
@@ -430,6 +452,9 @@ fn work(state: &PlanState, spec: &PlanSpec, node: &NodeState) -> Option<PlanNext
         | NodeStage::Conflicted
         | NodeStage::MergeGates
         | NodeStage::MergeJudged
+        | NodeStage::Checked
+        | NodeStage::Recorded
+        | NodeStage::TickEnded
         | NodeStage::Asking
         | NodeStage::Said
         | NodeStage::Ended(_) => return None,
@@ -471,13 +496,19 @@ fn may_start(state: &PlanState, spec: &PlanSpec, node: &NodeState) -> bool {
 
 /// One merge at a time: of all nodes that ran, the one that stands first in the plan.
 fn merge(state: &PlanState, spec: &PlanSpec) -> Option<PlanNext> {
-    if spec.join != Join::Merge {
+    if spec.selection().is_some() {
         return None;
     }
     let busy = |node: &&NodeState| {
         matches!(
             node.stage,
-            NodeStage::Merging | NodeStage::Conflicted | NodeStage::MergeGates | NodeStage::MergeJudged
+            NodeStage::Merging
+                | NodeStage::Conflicted
+                | NodeStage::MergeGates
+                | NodeStage::MergeJudged
+                | NodeStage::Applying
+                | NodeStage::Ticking
+                | NodeStage::TickEnded
         )
     };
     match state.nodes.iter().find(busy) {

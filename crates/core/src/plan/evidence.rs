@@ -14,6 +14,11 @@ pub(super) fn check(state: &PlanState, fact: &PlanFact) -> Result<(), &'static s
     if !is_needed(fact) {
         return Ok(());
     }
+    let is_list = state.spec.as_ref().is_some_and(|spec| spec.list().is_some());
+    if is_list {
+        let all = state.nodes.iter().all(|node| node.end() == Some(&NodeEnd::Ticked) && node.item.ticked);
+        return if all { Ok(()) } else { Err("it says that all is done, and an item before it was not ticked") };
+    }
     let passed = match &state.chosen {
         Some(chosen) => state.node(&chosen.node).is_some_and(|node| node.end() == Some(&NodeEnd::Passed)),
         None => !state.nodes.is_empty() && state.nodes.iter().all(NodeState::is_done),

@@ -9,6 +9,7 @@ use super::spec::{NodeId, NodeSpec};
 use crate::ids::{OrderId, RunId};
 use crate::machine::{Act, JournalEntry};
 use crate::policy::candidate::Ranking;
+use crate::policy::item::{ItemEnd, ItemEvaluation, ItemNext, ItemTries};
 
 /// One line of the journal of a plan.
 pub type PlanEntry = JournalEntry<PlanFact>;
@@ -158,12 +159,45 @@ pub enum PlanOrder {
     /// Bring the result into the workspace: a merge with the workspace as it is, then a rollback of the workspace to
     /// the merged tree. Done twice, it gives the same.
     Apply {
-        /// The initial tree of the plan.
+        /// The item whose result it is, in a plan of a list.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<NodeId>,
+        /// The initial tree of the plan; in a plan of a list, the plan tree before the item.
         base: String,
         /// The result.
         tree: String,
         /// The name of the checkpoint of the workspace as it is just before.
         undo: String,
+    },
+    /// Read the list, keep its bytes, and say which items may start.
+    ReadList {
+        /// Items that were begun.
+        begun: u32,
+    },
+    /// Run the checks of an item in its copy. Edits of the agent to files of the harness are undone first.
+    Check {
+        /// Which item.
+        node: NodeId,
+        /// Which attempt at it.
+        attempt: u32,
+        /// Which run of the checks, from 1.
+        number: u32,
+    },
+    /// Write what a loop of an item came to: its line in the log, and its last error.
+    RecordLoop {
+        /// Which item.
+        node: NodeId,
+        /// Which attempt at it.
+        attempt: u32,
+        /// Which run of the checks it was.
+        number: u32,
+    },
+    /// Tick an item: the list, the progress and the log, all or none.
+    RecordPass {
+        /// Which item.
+        node: NodeId,
+        /// Which attempt at it.
+        attempt: u32,
     },
     /// Run one command of the user.
     Hook {
@@ -309,6 +343,37 @@ pub enum PlanDecision {
         /// What the next run is for.
         purpose: RunPurpose,
     },
+    /// An item of the list is taken: it is a node from now on.
+    ItemTaken {
+        /// The node.
+        node: Box<NodeSpec>,
+    },
+    /// A loop of an item ended: its checks come next.
+    LoopRan {
+        /// Which item.
+        node: NodeId,
+    },
+    /// What a loop of an item came to.
+    ItemEvaluated {
+        /// Which item.
+        node: NodeId,
+        /// The evaluation.
+        evaluation: Box<ItemEvaluation>,
+        /// What the item has used, this loop counted.
+        tries: ItemTries,
+        /// What follows.
+        next: Box<ItemNext>,
+    },
+    /// The checks of an item run once more, and no agent works.
+    ChecksAgain {
+        /// Which item.
+        node: NodeId,
+    },
+    /// The result of an item is in the plan tree; it is applied next.
+    ItemJoined {
+        /// Which item.
+        node: NodeId,
+    },
     /// Nothing more happens to a node.
     NodeEnded {
         /// Which node.
@@ -384,6 +449,15 @@ pub enum NodeEnd {
     Conflict,
     /// Its result was merged, and gates fail on the merged tree.
     FailedMergeGates,
+    /// An item of a list: its result is in the workspace, and the list says that it is done.
+    Ticked,
+    /// An item of a list whose result is in the workspace, and that could not be ticked.
+    NotTicked {
+        /// Why, for people.
+        why: String,
+    },
+    /// An item of a list that ended without a pass, by this rule.
+    GaveUp(ItemEnd),
     /// The host could not do what it needed.
     HostFailure {
         /// Why, for people.
@@ -395,7 +469,7 @@ impl NodeEnd {
     /// Whether what depends on it may start.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        matches!(self, Self::Merged | Self::Passed | Self::Answered)
+        matches!(self, Self::Merged | Self::Passed | Self::Answered | Self::Ticked)
     }
 
     /// Whether it is the node itself that failed, and not another one or a person that ended it.
@@ -406,9 +480,12 @@ impl NodeEnd {
             | Self::NotPassed
             | Self::Conflict
             | Self::FailedMergeGates
+            | Self::NotTicked { .. }
+            | Self::GaveUp(_)
             | Self::HostFailure { .. }
             | Self::EndedEarly(EndedEarly::Killed) => true,
             Self::Merged
+            | Self::Ticked
             | Self::Passed
             | Self::Answered
             | Self::RanOnly
@@ -477,6 +554,8 @@ impl PlanFact {
                 PlanOrder::Run { .. }
                     | PlanOrder::Merge { .. }
                     | PlanOrder::Apply { .. }
+                    | PlanOrder::RecordLoop { .. }
+                    | PlanOrder::RecordPass { .. }
                     | PlanOrder::Hook { .. }
                     | PlanOrder::RollBack { .. }
                     | PlanOrder::Drop { .. }
@@ -491,6 +570,9 @@ impl PlanFact {
                         | PlanAnswer::RolledBack(_)
                         | PlanAnswer::Merged { .. }
                         | PlanAnswer::Applied(_)
+                        | PlanAnswer::Checked(_)
+                        | PlanAnswer::Ticked
+                        | PlanAnswer::NotTicked { .. }
                         | PlanAnswer::HookEnded { .. }
                         | PlanAnswer::Said { .. }
                         | PlanAnswer::Picked { .. }
@@ -510,6 +592,8 @@ const STORE_MS_MAX: u64 = 60 * 60 * 1000;
 const TELL_MS_MAX: u64 = 60 * 1000;
 /// The user's own metric command.
 const MEASURE_MS_MAX: u64 = 60 * 60 * 1000;
+/// All checks of an item together.
+const CHECK_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 /// One command of the user.
 const HOOK_MS_MAX: u64 = 10 * 60 * 1000;
 /// The command that says that the plan has ended.
@@ -524,6 +608,9 @@ impl PlanOrder {
             | Self::Copy { .. }
             | Self::Merge { .. }
             | Self::Apply { .. }
+            | Self::ReadList { .. }
+            | Self::RecordLoop { .. }
+            | Self::RecordPass { .. }
             | Self::RollBack { .. }
             | Self::Drop { .. } => STORE_MS_MAX,
             Self::Tell { .. } => TELL_MS_MAX,
@@ -531,6 +618,8 @@ impl PlanOrder {
             Self::Hook { .. } => HOOK_MS_MAX,
             Self::Notify { .. } => NOTIFY_MS_MAX,
             Self::Gates { limit_ms, .. } => *limit_ms,
+            // Each command has its own limit before this one.
+            Self::Check { .. } => CHECK_MS_MAX,
             Self::Run { .. } | Self::Ask(_) => crate::run::PAUSE_MS_MAX,
         }
     }
@@ -545,10 +634,14 @@ impl PlanOrder {
             | Self::Measure { node, .. }
             | Self::Merge { node, .. }
             | Self::Drop { node, .. }
+            | Self::Check { node, .. }
+            | Self::RecordLoop { node, .. }
+            | Self::RecordPass { node, .. }
             | Self::Ask(PlanQuestion::Node(node)) => Some(node),
+            Self::Apply { node, .. } => node.as_ref(),
             Self::Record { .. }
             | Self::Gates { .. }
-            | Self::Apply { .. }
+            | Self::ReadList { .. }
             | Self::Hook { .. }
             | Self::RollBack { .. }
             | Self::Notify { .. }

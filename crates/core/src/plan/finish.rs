@@ -3,6 +3,7 @@ use super::decide::{Halt, PlanNext, picked};
 use super::fact::{
     ChosenBy, EndedEarly, GatesPlace, HookWhen, NodeEnd, NotStarted, PlanDecision, PlanOrder, PlanQuestion,
 };
+use super::items;
 use super::outcome::{PlanOutcome, PlanReason, PlanReasonCode, plan_standing};
 use super::report::{ApplyReport, GatesReport, RunDigest};
 use super::spec::{Join, MetricSource, NodeId, PlanSpec, Selection};
@@ -20,7 +21,7 @@ const MILLION: i64 = 1_000_000;
 /// The checkpoint of the workspace before the result is applied.
 const UNDO: &str = "before-apply";
 
-fn ends(outcome: PlanOutcome, code: PlanReasonCode, text: &str) -> Option<PlanNext> {
+pub(super) fn ends(outcome: PlanOutcome, code: PlanReasonCode, text: &str) -> Option<PlanNext> {
     let reason = PlanReason { code, text: words::bounded(text) };
     Some(PlanNext::Decide(PlanDecision::Ends { outcome, reason }))
 }
@@ -59,7 +60,9 @@ pub(super) fn halted(state: &PlanState, halt: Halt) -> Option<PlanNext> {
 ///
 /// A node that builds on another one replaces its gates: the first of two loops may demand tests that fail.
 pub(super) fn gate_nodes(state: &PlanState, also: Option<&NodeId>) -> Vec<NodeId> {
-    let is_in = |node: &&NodeState| node.end() == Some(&NodeEnd::Merged) || Some(node.id()) == also;
+    let is_merged =
+        |node: &NodeState| matches!(node.end(), Some(NodeEnd::Merged | NodeEnd::Ticked | NodeEnd::NotTicked { .. }));
+    let is_in = |node: &&NodeState| is_merged(node) || Some(node.id()) == also;
     let merged: Vec<&NodeState> = state.nodes.iter().filter(is_in).collect();
     let is_replaced = |node: &NodeState| merged.iter().any(|later| depends(state, later, node.id()));
     merged.iter().filter(|node| !is_replaced(node)).map(|node| node.id().clone()).collect()
@@ -95,9 +98,11 @@ pub(super) fn merge_gates(state: &PlanState, node: &NodeState) -> Option<PlanNex
     }
     let tree = node.merging.clone()?;
     let nodes = gate_nodes(state, Some(node.id()));
-    let known = nodes == [node.id().clone()] && node.result_tree() == Some(tree.as_str());
-    if known {
-        return Some(PlanNext::Decide(PlanDecision::NodeEnded { node: node.id().clone(), end: NodeEnd::Merged }));
+    let is_list = state.spec.as_ref().is_some_and(|spec| spec.list().is_some());
+    // Items that were ticked before are in the tree that this one began with.
+    let alone = is_list || nodes == [node.id().clone()];
+    if alone && node.result_tree() == Some(tree.as_str()) {
+        return Some(PlanNext::Decide(items::merged(state, node)));
     }
     Some(PlanNext::Order(gates_order(state, GatesPlace::Tree(tree), nodes)))
 }
@@ -105,7 +110,7 @@ pub(super) fn merge_gates(state: &PlanState, node: &NodeState) -> Option<PlanNex
 /// Removes a copy that is not used any more while the plan goes on.
 pub(super) fn drop_copy(state: &PlanState, spec: &PlanSpec) -> Option<PlanNext> {
     let is_over = |node: &NodeState| match node.end() {
-        Some(NodeEnd::Merged | NodeEnd::Passed) => true,
+        Some(NodeEnd::Merged | NodeEnd::Passed | NodeEnd::Ticked | NodeEnd::NotTicked { .. }) => true,
         Some(NodeEnd::NotPassed | NodeEnd::EndedEarly(EndedEarly::PassedFirst(_) | EndedEarly::Pruned(_))) => {
             spec.selection().is_some()
         }
@@ -144,6 +149,8 @@ pub(super) fn finish(state: &PlanState, spec: &PlanSpec, deciding: &Deciding) ->
         Join::Best(selection) if spec.recovers.is_some() && state.ranking.is_some() => ranked(state, selection),
         Join::Best(selection) => finish_best(state, selection, deciding),
         Join::Merge => finish_merge(state),
+        // Its end is decided where the next item would be taken.
+        Join::List(_) => None,
     }
 }
 
@@ -241,7 +248,7 @@ fn none_passed(state: &PlanState) -> Option<PlanNext> {
 }
 
 /// Whether only the budget kept a node from working on.
-fn wants_budget(node: &NodeState) -> bool {
+pub(super) fn wants_budget(node: &NodeState) -> bool {
     matches!(node.end(), Some(NodeEnd::NotStarted(NotStarted::Budget) | NodeEnd::EndedEarly(EndedEarly::Budget)))
 }
 
@@ -336,7 +343,7 @@ fn apply_result(state: &PlanState, tree: &str, nodes: Vec<NodeId>) -> Option<Pla
     }
     let Some(report) = &state.applying.report else {
         let (base, tree) = (state.initial.clone()?, tree.to_owned());
-        return Some(PlanNext::Order(PlanOrder::Apply { base, tree, undo: UNDO.to_owned() }));
+        return Some(PlanNext::Order(PlanOrder::Apply { node: None, base, tree, undo: UNDO.to_owned() }));
     };
     let Some(gates) = &state.applying.gates else {
         return Some(PlanNext::Order(gates_order(state, GatesPlace::Workspace, nodes)));

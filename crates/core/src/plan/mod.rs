@@ -18,6 +18,8 @@
 //! | `finish` | gates of merged trees, the ranking, apply, hooks, copies, the end |
 //! | `carry` | what becomes of each node when a plan is opened again |
 //! | `requests` | whether a request of a person makes sense now |
+//! | `list` | a list of work: what the plan keeps of it and of its items |
+//! | `items` | what is decided about items: taken, checked, applied, ticked |
 //! | `touches` | whether two nodes may write the same files |
 //! | `outcome` `words` | outcomes, reasons, the one table to status and exit code; all of it in plain sentences |
 mod apply;
@@ -28,6 +30,8 @@ mod event;
 mod evidence;
 mod fact;
 mod finish;
+mod items;
+mod list;
 mod outcome;
 mod report;
 mod requests;
@@ -42,6 +46,10 @@ pub use event::{PlanBudget, PlanEvent, PlanInput, PlanNotice, PlanRequest};
 pub use fact::{
     ChosenBy, DroppedPlanOrder, EndedEarly, GatesPlace, HookWhen, NodeEnd, NotStarted, PlanCancel, PlanDecision,
     PlanEntry, PlanFact, PlanOrder, PlanQuestion, RunPurpose, SpecPart,
+};
+pub use list::{
+    CANDIDATES_MAX, ITEM_TEXT_BYTES_MAX, ITEMS_MAX, ItemChecked, ItemJudge, ItemProgress, ItemRef, ListProgress,
+    ListReport, ListSpec,
 };
 pub use outcome::{PlanEnding, PlanOutcome, PlanReason, PlanReasonCode, PlanStanding, plan_standing};
 pub use report::{

@@ -114,6 +114,8 @@ pub enum PlanReasonCode {
     BranchesRanked,
     /// All nodes were merged, and the result was applied.
     AllMerged,
+    /// Every item of the list that was asked for is ticked.
+    AllTicked,
     /// Gates fail in the workspace.
     GatesFailHere,
     /// A person took a branch that does not pass.

@@ -1,6 +1,7 @@
 //! Answers to the orders of a plan: digests. What is larger is in the journal of the run, or in the store.
 use serde::{Deserialize, Serialize};
 
+use super::list::{ItemChecked, ListReport};
 use super::spec::NodeId;
 use crate::changes::Changes;
 use crate::ended::Ended;
@@ -37,6 +38,17 @@ pub enum PlanAnswer {
     Gates(GatesReport),
     /// Of `apply`.
     Applied(ApplyReport),
+    /// Of `read_list`.
+    ListRead(Box<ListReport>),
+    /// Of `check`.
+    Checked(Box<ItemChecked>),
+    /// Of `record_pass`: all files are written.
+    Ticked,
+    /// Of `record_pass`: none is.
+    NotTicked {
+        /// Why, for people.
+        why: String,
+    },
     /// Of `roll_back`.
     RolledBack(PlanRolledBack),
     /// Of `hook`.
@@ -59,7 +71,7 @@ pub enum PlanAnswer {
         /// Which.
         node: NodeId,
     },
-    /// Of `tell` and `drop`, and of an `ask` that was cancelled.
+    /// Of `tell`, `drop` and `record_loop`, and of an `ask` that was cancelled.
     Done,
     /// Of any order: it was ended because it was cancelled, before it came to a result.
     Cancelled,
@@ -140,6 +152,9 @@ pub struct RunDigest {
     pub cost_unknown: bool,
     /// How long it was at work.
     pub elapsed_ms: u64,
+    /// How many tokens it used, as far as the agent reports them.
+    #[serde(default)]
+    pub tokens: u64,
     /// The checkpoint of its last judged state, in the store of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,

@@ -98,7 +98,7 @@ impl PlanState {
     fn check_goes_on(&self) -> Result<(), Refusal> {
         let Some(over) = self.over.as_ref().filter(|_| !self.resumable()) else { return Ok(()) };
         let hint = match over.outcome {
-            PlanOutcome::NonePassed => "take its best state with loop pick and --anyway, or start a new one",
+            PlanOutcome::NonePassed => "take its best state (loop pick PLAN BRANCH --anyway), or start a new one",
             _ => "start a new one",
         };
         Err(Refusal::new(format!("the plan has ended: {}", over.reason.text), hint))

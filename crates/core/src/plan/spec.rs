@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::list::{ItemRef, ListSpec};
 use crate::ids::RunId;
 use crate::refusal::Refusal;
 use crate::run::{FileRef, WorkspaceRef};
@@ -124,6 +125,8 @@ pub enum Join {
     Best(Selection),
     /// Each node that passed is merged into the plan tree, which is applied at the end.
     Merge,
+    /// The nodes are items of a list. Each that passed is merged, applied and ticked before the next one is taken.
+    List(Box<ListSpec>),
 }
 
 /// How one branch is chosen.
@@ -238,6 +241,11 @@ impl NodeId {
         Self(number.to_string())
     }
 
+    /// The name of a node whose item has another kind of name.
+    pub(super) fn of_hash(hash: &str) -> Self {
+        Self(format!("item-{hash}"))
+    }
+
     /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -285,6 +293,9 @@ pub struct NodeSpec {
     /// How long all its gates together may take, once each.
     #[serde(default)]
     pub gates_ms: u64,
+    /// The item that it is, in a plan of a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemRef>,
 }
 
 impl NodeSpec {
@@ -349,7 +360,14 @@ impl PlanSpec {
         match self.join {
             Join::Best(_) => "best-of",
             Join::Merge => "workflow",
+            Join::List(_) => "list",
         }
+    }
+
+    /// The list whose items are its nodes, where it is one.
+    #[must_use]
+    pub fn list(&self) -> Option<&ListSpec> {
+        if let Join::List(list) = &self.join { Some(list) } else { None }
     }
 
     /// How one branch is chosen; none for a workflow.
@@ -366,7 +384,11 @@ impl PlanSpec {
     /// The first thing that is wrong.
     pub fn check(&self) -> Result<(), Refusal> {
         let most = if self.selection().is_some() { BRANCHES_MAX } else { NODES_MAX };
-        if self.nodes.is_empty() || self.nodes.len() > most {
+        let is_list = self.list().is_some();
+        if is_list && !self.nodes.is_empty() {
+            return Err(Refusal::new("a list has nodes before it is read", "items become nodes when they are taken"));
+        }
+        if !is_list && (self.nodes.is_empty() || self.nodes.len() > most) {
             let why = format!("it has {} nodes", self.nodes.len());
             return Err(Refusal::new(why, format!("a {} has 1 to {most} nodes", self.kind())));
         }

@@ -2,6 +2,7 @@
 use std::sync::Arc;
 
 use super::fact::{ChosenBy, EndedEarly, HookWhen, NodeEnd, PlanCancel, PlanOrder, RunPurpose};
+use super::list::{ItemProgress, ListProgress};
 use super::outcome::{PlanEnding, PlanOutcome, PlanReason, PlanStanding, plan_standing};
 use super::report::{
     ApplyReport, ConflictReport, CopyReport, GatesReport, MeasureReport, PlanRolledBack, RunCutOff, RunDigest,
@@ -66,6 +67,8 @@ pub struct PlanState {
     pub applying: Applying,
     /// The newest rollback of the workspace that a person asked for.
     pub rollback: Option<PlanRollback>,
+    /// What is known of the list, where it is one.
+    pub list: ListProgress,
     /// The node that failed first.
     pub first_failed: Option<NodeId>,
     /// How it will end, once that is decided.
@@ -227,6 +230,8 @@ pub struct NodeState {
     pub gates: Option<Arc<GatesReport>>,
     /// What a person answered.
     pub answer: Option<Arc<PersonAnswer>>,
+    /// What is known of its item, in a plan of a list.
+    pub item: ItemProgress,
     /// What the host could not do for it.
     pub trouble: Option<String>,
     /// When it began, last.
@@ -279,6 +284,20 @@ pub enum NodeStage {
     MergeGates,
     /// They have a result; what that means is not decided yet.
     MergeJudged,
+    /// An item whose loop ended: its checks run.
+    Checking,
+    /// They have a result; what that means is not decided yet.
+    Checked,
+    /// What the loop came to is written into the log.
+    Recording,
+    /// It is written; what follows is not decided yet.
+    Recorded,
+    /// An item whose result is in the plan tree: it is applied to the workspace.
+    Applying,
+    /// An item whose result is in the workspace: it is ticked.
+    Ticking,
+    /// It was ticked, or could not be; what that means is not decided yet.
+    TickEnded,
     /// A person is asked.
     Asking,
     /// A person answered; what that means is not decided yet.
@@ -318,6 +337,7 @@ impl NodeState {
             merging: None,
             gates: None,
             answer: None,
+            item: ItemProgress::default(),
             trouble: None,
             since: At::default(),
         }
@@ -358,10 +378,10 @@ impl NodeState {
         self.end().is_some() && self.result_tree().is_some()
     }
 
-    /// The tree of its result.
+    /// The tree of its result: of an item that was checked, the one that the checks ran on.
     #[must_use]
     pub fn result_tree(&self) -> Option<&str> {
-        self.result.as_ref()?.tree.as_deref()
+        self.item.tree.as_deref().or_else(|| self.result.as_ref()?.tree.as_deref())
     }
 }
 

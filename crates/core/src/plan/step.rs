@@ -170,7 +170,7 @@ impl PlanTurn<'_> {
 
     /// Judges everything that ended and is not judged yet.
     fn settle(&mut self) {
-        while let Some(decision) = decide::judgement(&self.after) {
+        while let Some(decision) = decide::judgement(&self.after, self.deciding) {
             self.push(PlanFact::Decided(decision));
         }
     }
@@ -241,6 +241,10 @@ fn dropped(order: &PlanOrder) -> DroppedPlanOrder {
         | PlanOrder::Merge { .. }
         | PlanOrder::Gates { .. }
         | PlanOrder::Apply { .. }
+        | PlanOrder::ReadList { .. }
+        | PlanOrder::Check { .. }
+        | PlanOrder::RecordLoop { .. }
+        | PlanOrder::RecordPass { .. }
         | PlanOrder::Ask(_)
         | PlanOrder::Drop { .. } => DroppedPlanOrder::Repeat,
     }

@@ -37,6 +37,10 @@ impl PlanState {
             NodeStage::RunEnded | NodeStage::Ran => "ran".to_owned(),
             NodeStage::Merging | NodeStage::Conflicted => "merging".to_owned(),
             NodeStage::MergeGates | NodeStage::MergeJudged => "merging: its gates run".to_owned(),
+            NodeStage::Checking | NodeStage::Checked => "its checks run".to_owned(),
+            NodeStage::Recording | NodeStage::Recorded => "checked".to_owned(),
+            NodeStage::Applying => "its result is applied".to_owned(),
+            NodeStage::Ticking | NodeStage::TickEnded => "it is ticked".to_owned(),
             NodeStage::Asking | NodeStage::Said => question(node),
             NodeStage::Ended(end) => self.end_words(node, end),
         }
@@ -55,6 +59,9 @@ impl PlanState {
         match end {
             NodeEnd::Merged => "merged".to_owned(),
             NodeEnd::Passed => "passed".to_owned(),
+            NodeEnd::Ticked => "ticked".to_owned(),
+            NodeEnd::NotTicked { why } => format!("its result is in the workspace, and it is not ticked: {why}"),
+            NodeEnd::GaveUp(end) => end.words(),
             NodeEnd::Answered => format!("answered{}", said(node)),
             NodeEnd::Refused => format!("refused by a person{}", said(node)),
             NodeEnd::RanOnly => "ran, and its result is not merged yet".to_owned(),
@@ -139,7 +146,9 @@ fn did_words(node: &NodeState) -> &'static str {
         Some(NodeEnd::EndedEarly(_)) => "was stopped",
         Some(NodeEnd::NotStarted(_)) => "was not started",
         Some(NodeEnd::RanOnly) => "is not merged",
-        Some(NodeEnd::Merged | NodeEnd::Passed | NodeEnd::Answered) => "is done",
+        Some(NodeEnd::NotTicked { .. }) => "was not ticked",
+        Some(NodeEnd::GaveUp(_)) => "did not pass",
+        Some(NodeEnd::Merged | NodeEnd::Passed | NodeEnd::Answered | NodeEnd::Ticked) => "is done",
         None => "is not done",
     }
 }

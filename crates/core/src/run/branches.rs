@@ -33,15 +33,25 @@ pub struct BranchesReport {
     pub iterations: u32,
     /// What they used together.
     pub spent: BranchesSpent,
-    /// One of them ended, or did not start, because the money that was left for it was used up.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub out_of_money: bool,
+    /// A limit of the run because of which one of them ended or did not start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out_of: Option<BranchesLack>,
     /// They were stopped or cut off, and can be continued.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
     /// Why there is no result, or only a part of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+}
+
+/// What was not enough for branches to come to their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BranchesLack {
+    /// Money or tokens.
+    Money,
+    /// Time.
+    Time,
 }
 
 /// What all branches used.

@@ -1,4 +1,5 @@
 //! What happens next, when several things are possible: one list of rules, read from the top.
+use super::branches::BranchesLack;
 use super::choice::{self, Readiness};
 use super::deadline::UNATTENDED_MS_MAX;
 use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX};
@@ -426,13 +427,22 @@ fn branches_money(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
+/// Branches were ended by the time that was left for them, and nothing else is left to try.
+fn branches_time(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let most = state.settings.read(deciding).values.limits.max_time_ms()?;
+    let (most, not_done) = (time::spaced(most), not_done(state, deciding));
+    let text = format!("time limit of {most} reached by the branches, and {not_done}");
+    conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text)
+}
+
 /// The loop is stuck, recovery is on, and a rung is left.
 fn recovery(state: &RunState, deciding: &Deciding) -> Option<Next> {
     if let Some(next) = recover::next(state, deciding) {
-        if recover::is_out_of_money(state, &next) {
-            return branches_money(state, deciding);
-        }
-        return Some(Next::Recover(next));
+        return match recover::ran_out_of(state, &next) {
+            Some(BranchesLack::Money) => branches_money(state, deciding),
+            Some(BranchesLack::Time) => branches_time(state, deciding),
+            None => Some(Next::Recover(next)),
+        };
     }
     let on = state.settings.read(deciding).values.recovery.recover;
     let compares = state.recovery.has_branches_to_judge() && state.must_compare();

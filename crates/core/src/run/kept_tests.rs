@@ -6,7 +6,7 @@ use super::state::RunState;
 use crate::machine::Deciding;
 use crate::policy::gate::Verdict;
 use crate::policy::proof::FindingKind;
-use crate::test_output::{SameNames, TestsSeen};
+use crate::test_output::{KnownTests, SameNames, Tests, TestsSeen};
 use crate::text::NameList;
 
 /// Result of comparing a round with the required tests. Ordered: better to worse.
@@ -73,4 +73,50 @@ pub fn lost_on_copy(state: &RunState, judged: &JudgedGate, deciding: &Deciding) 
         KeptTests::No { what } if kept(gate, in_workspace) <= KeptTests::OtherBrackets => Some(what),
         KeptTests::No { .. } | KeptTests::OtherBrackets | KeptTests::Yes => None,
     }
+}
+
+/// A gate of a loop on a tree in which the result of that loop was merged with others.
+#[derive(Debug)]
+pub struct MergedTests<'a> {
+    /// The gate, as the loop left it.
+    pub gate: &'a Gate,
+    /// Its tests in the last round of the loop.
+    pub before: &'a Tests,
+    /// Its tests on the merged tree.
+    pub now: Option<&'a Tests>,
+    /// Whether two runs on the merged tree ran the same tests; none where it ran once.
+    pub same: Option<SameNames>,
+    /// How many tests of this gate ran at least at the end of any merged loop.
+    pub fewest: u32,
+}
+
+/// Why a gate that passed on a merged tree is not believed: tests that ran at the end of its loop do not run there.
+/// `is_removed`: another merged loop was to remove this test.
+#[must_use]
+pub fn lost_in_merge(tests: &MergedTests<'_>, is_removed: &dyn Fn(&str) -> bool, _: &Deciding) -> Option<String> {
+    let MergedTests { gate, before, now, same, fewest } = tests;
+    let same = gate.test_set().or(*same);
+    if gate.is_selective() || same == Some(SameNames::No) || gate.spec().trust_exit {
+        return None;
+    }
+    let count = |tests: &Tests| tests.passed.saturating_add(tests.failed);
+    let Some(now) = now else {
+        let ran = count(before);
+        return (ran > 0).then(|| format!("{} ran in its loop, and none is shown here", count_text(ran)));
+    };
+    let mut known = KnownTests::default();
+    known.add(before);
+    let missing = known.missing(now);
+    let names = match same {
+        None if missing.without_brackets.is_empty() => Vec::new(),
+        Some(SameNames::WithoutBrackets) => missing.without_brackets,
+        None | Some(SameNames::Exactly | SameNames::No) => missing.exact,
+    };
+    let names = NameList::of(names.iter().map(String::as_str).filter(|name| !is_removed(name)));
+    if !names.is_nothing() {
+        return Some(lost(&names));
+    }
+    let named = before.names_all() && now.names_all();
+    let fewer = count(now) < *fewest && !named && !now.is_by_suites() && !now.uncounted && !before.uncounted;
+    fewer.then(|| format!("{} ran in its loop, {} here", count_text(*fewest), count(now)))
 }

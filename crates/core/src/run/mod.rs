@@ -85,7 +85,7 @@ mod text_order;
 
 pub use agent::{AgentMemory, Session};
 pub use alerts::{ALERTS_MAX, AlertMemory, TimedAlert};
-pub use branches::{BestBranch, BranchPlan, BranchesReport, BranchesSpent};
+pub use branches::{BestBranch, BranchPlan, BranchesLack, BranchesReport, BranchesSpent};
 pub use budget::{Budget, Spent, wanted};
 pub use checkpoint_name::{CheckpointClass, MANUAL, check_name, iteration_of, meant, numbered};
 pub use checkpoints::{Checkpoints, INITIAL, RollbackCause};
@@ -104,7 +104,7 @@ pub use judgement::{
     GuardJudgement, IterationJudgement, IterationMemory, MeasurementJudgement, ProofJudgement, RawMemory,
     RoundJudgement, Tamper, TestSetStability, TextJudgement, WorkspaceOnly,
 };
-pub use kept_tests::lost_on_copy;
+pub use kept_tests::{MergedTests, lost_in_merge, lost_on_copy};
 pub use memory::{
     ATTEMPTS_MAX, AttemptLine, DEAD_ENDS_MAX, Memory, Mutation, NOTE_LETTERS_MAX, NOTES_MAX, Note, NoteAuthor,
     RawIteration, SinceBest, Summary,

@@ -1,5 +1,5 @@
 //! Decisions about recovery: which rung comes next, what it changes, and how it ended.
-use super::branches::{BranchPlan, BranchesReport, BranchesSpent};
+use super::branches::{BranchPlan, BranchesLack, BranchesReport, BranchesSpent};
 use super::choice::{self, AgentChoice, PromptVariant, Readiness};
 use super::fact::GatePoint;
 use super::phase::Phase;
@@ -90,7 +90,7 @@ pub(super) fn ended(state: &RunState, deciding: &Deciding) -> Option<RecoveryDec
             why,
             iterations,
             refused: false,
-            out_of_money: false,
+            out_of: None,
             failure: None,
         }))
     };
@@ -105,7 +105,7 @@ pub(super) fn ended(state: &RunState, deciding: &Deciding) -> Option<RecoveryDec
             return None;
         }
         let Some(RecoveryDecision::Ended(ended)) = end(RungOutcome::Failed, None) else { return None };
-        let ended = RungEnded { iterations: report.iterations, out_of_money: report.out_of_money, ..ended };
+        let ended = RungEnded { iterations: report.iterations, out_of: report.out_of, ..ended };
         return match rung.taken() {
             Some(taken) => judged_here(state, taken, ended, deciding).map(RecoveryDecision::Ended),
             None => Some(branches_ended(state, report, ended, deciding)),
@@ -395,22 +395,20 @@ pub(super) fn next(state: &RunState, deciding: &Deciding) -> Option<RecoveryDeci
     Some(begin(state, settings, place, *rung))
 }
 
-/// Whether only a person is left to ask, and a branch had no money to come to its end: then that limit is the reason.
-pub(super) fn is_out_of_money(state: &RunState, next: &RecoveryDecision) -> bool {
+/// What was not enough for branches, where only a person is left to ask: then that limit is the reason.
+pub(super) fn ran_out_of(state: &RunState, next: &RecoveryDecision) -> Option<BranchesLack> {
     let asks = match next {
         RecoveryDecision::Began(began) => began.questions.is_some(),
         RecoveryDecision::UsedUp { .. } => true,
         RecoveryDecision::CutOff(_) | RecoveryDecision::Takes(_) | RecoveryDecision::Ended(_) => false,
     };
-    asks && state.recovery.last_ran_out_of_money()
+    state.recovery.last_ran_out_of().filter(|_| asks)
 }
 
 /// Whether the breaker waits: recovery is on, not used up, and a count of iterations starts it. Where no count does, only
 /// a ladder that is under way holds the breaker.
 pub(super) fn holds_breaker(state: &RunState, deciding: &Deciding) -> bool {
-    let settings = &state.settings.read(deciding).values.recovery;
-    let starts = settings.stuck_after.is_some() || state.recovery.climb().is_some();
-    settings.recover && starts && !state.recovery.is_used_up()
+    state.recovery.may_start(&state.settings.read(deciding).values.recovery)
 }
 
 /// Where a rung stands.
@@ -423,7 +421,7 @@ struct RungPosition {
 
 fn begin(state: &RunState, settings: &Settings, place: RungPosition, rung: Rung) -> RecoveryDecision {
     let RungPosition { trigger, cause, number } = place;
-    let left_out = |why: String, out_of_money: bool| {
+    let left_out = |why: String, out_of: Option<BranchesLack>| {
         RecoveryDecision::Ended(RungEnded {
             trigger,
             cause,
@@ -433,11 +431,11 @@ fn begin(state: &RunState, settings: &Settings, place: RungPosition, rung: Rung)
             why: Some(why),
             iterations: 0,
             refused: false,
-            out_of_money,
+            out_of,
             failure: None,
         })
     };
-    let skipped = |why: String| left_out(why, false);
+    let skipped = |why: String| left_out(why, None);
     let used = state.recovery.climb().map_or(0, |climb| climb.iterations);
     let left = settings.values.recovery.recovery_budget.map_or(u32::MAX, |budget| budget.saturating_sub(used));
     let human = rung.kind == RungKind::Human;
@@ -445,7 +443,8 @@ fn begin(state: &RunState, settings: &Settings, place: RungPosition, rung: Rung)
     let mut branches = Vec::new();
     if let RungKind::Branches(count) = rung.kind {
         if lacks_tokens(state, settings, count) {
-            return left_out(format!("the tokens that are left are not enough for one call of {count} branches"), true);
+            let why = format!("the tokens that are left are not enough for one call of {count} branches");
+            return left_out(why, Some(BranchesLack::Money));
         }
         match branches_of(state, settings, count, rung.iterations) {
             Ok(found) => branches = found,

@@ -1,12 +1,13 @@
 //! What is known about being stuck: the counts, the rung that is under way, and the choice of a rung that worked.
 use serde::{Deserialize, Serialize};
 
-use super::branches::{BranchPlan, BranchesReport, BranchesSpent};
+use super::branches::{BranchPlan, BranchesLack, BranchesReport, BranchesSpent};
 use super::choice::PromptVariant;
 use super::state::RunState;
 use crate::agent::Failure;
 use crate::policy::ladder::RungKind;
 use crate::policy::stuck::{StuckCause, StuckCounts, StuckJudgement};
+use crate::settings::RecoverySettings;
 
 /// How many rungs of a ladder are remembered.
 const TRIED_MAX: usize = 32;
@@ -117,9 +118,9 @@ pub struct RungEnded {
     /// The agent or model that it chose could not work: that is its failure, and not the end of the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
-    /// A branch of it ended because the money that was left for it was used up.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub out_of_money: bool,
+    /// A limit of the run because of which a branch of it ended or did not start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of: Option<BranchesLack>,
     /// Why it could not, where it is one that a person can do something about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
@@ -410,22 +411,28 @@ impl Recovery {
         self.branch_iterations
     }
 
+    /// Whether recovery is on, not used up, and can start or is under way.
+    #[must_use]
+    pub fn may_start(&self, settings: &RecoverySettings) -> bool {
+        settings.recover && (settings.stuck_after.is_some() || self.climb.is_some()) && !self.is_used_up()
+    }
+
     /// How many rungs of this run were branches that have ended.
     #[must_use]
     pub fn branch_rungs(&self) -> u32 {
         self.branch_rungs
     }
 
-    /// Whether the newest rung was branches whose money was used up.
+    /// What was not enough, where the newest rung was branches that did not come to their end.
     #[must_use]
-    pub fn last_ran_out_of_money(&self) -> bool {
-        let Some(climb) = self.climb.as_ref().filter(|climb| climb.rung.is_none()) else { return false };
-        climb.tried.last().is_some_and(|last| last.ended.out_of_money && last.ended.number == climb.done)
+    pub fn last_ran_out_of(&self) -> Option<BranchesLack> {
+        let climb = self.climb.as_ref().filter(|climb| climb.rung.is_none())?;
+        climb.tried.last().filter(|last| last.ended.number == climb.done)?.ended.out_of
     }
 
-    /// A person resumes the loop: branches whose money was used up are tried again.
+    /// A person resumes the loop: branches that did not come to their end are tried again.
     pub(super) fn resumed_by_person(&mut self) {
-        if self.last_ran_out_of_money()
+        if self.last_ran_out_of().is_some()
             && let Some(climb) = &mut self.climb
         {
             climb.tried.pop();

@@ -277,11 +277,10 @@ impl RunState {
         self.iterations_done().saturating_add(self.recovery.branch_iterations())
     }
 
-    /// How many iterations of its own the run has at most: what branches took is not left. None without a limit.
+    /// How many iterations of its own the run has at most, of this limit: what branches took is not left.
     #[must_use]
-    pub fn own_iterations_max(&self) -> Option<u32> {
-        let most = self.settings.shown().values.iterations_max()?;
-        Some(most.saturating_sub(self.recovery.branch_iterations()))
+    pub fn own_iterations(&self, most: u32) -> u32 {
+        most.saturating_sub(self.recovery.branch_iterations())
     }
 
     /// Whether checkpoints are taken at all.

@@ -123,9 +123,9 @@ pub(super) fn wants_assessment(state: &RunState, deciding: &Deciding) -> bool {
     let settings = state.settings.read(deciding);
     let context = &settings.values.context;
     let wanted = context.prompt_form == PromptForm::History && context.text_writer == TextWriter::Agent;
-    let streaks = state.progress.streaks();
-    let is_stuck = streaks.trip(&settings.breaker, state.gated(), deciding).is_some();
-    wanted && state.iterations_done() > 0 && streaks.no_progress > 0 && !is_stuck
+    // The breaker has numbers of its own.
+    let is_stuck = state.recovery.stuck().is_some() || state.recovery.climb().is_some();
+    wanted && state.iterations_done() > 0 && state.progress.streaks().no_progress > 0 && !is_stuck
 }
 
 /// Whether a text and a call of the agent can both be paid.

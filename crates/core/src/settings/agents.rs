@@ -86,7 +86,7 @@ pub fn agents_from_toml(text: &str, file: &str) -> Result<Vec<Described>, Settin
         why: error.message().to_owned(),
     })?;
     let table = document.as_table();
-    if table.get(TABLE).is_some_and(|item| !item.is_table_like()) {
+    if table.get(TABLE).is_some_and(|item| item.is_str() || item.is_array()) {
         // It is the list of the agents that may work.
         return Ok(Vec::new());
     }

@@ -147,7 +147,7 @@ fn entries(text: &str, file: &str, layer: Layer, skipped: &[&str]) -> Result<Vec
         let name = if name == gates::TABLE { gates::KEY } else { name };
         let words = match (name, item.as_table_like()) {
             // A table describes agents; a list says which ones may work.
-            (agents::TABLE, Some(_)) => None,
+            (agents::TABLE, _) if !item.is_str() && !item.is_array() => None,
             (prices::KEY, Some(_)) => Some(prices::prices_from_toml(text, file)?.to_string()),
             (gates::KEY, Some(table)) => Some(gates_of_toml(table, &at)?),
             (name, _) => {

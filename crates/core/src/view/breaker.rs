@@ -107,7 +107,7 @@ impl BreakerView {
             updated_at: time::rfc3339(state.now.wall_ms),
             counts: counts(state),
             thresholds: thresholds(state),
-            waits: state.settings.shown().values.recovery.recover && !state.recovery.is_used_up(),
+            waits: state.recovery.may_start(&state.settings.shown().values.recovery),
         }
     }
 

@@ -246,18 +246,22 @@ pub struct ItemPrompt<'a> {
     pub retry: Option<&'a ItemRetry>,
 }
 
-/// The part of the prompt about an item.
+/// The part of the prompt about an item: what holds for all its loops, then what is known before this one.
 #[must_use]
 pub fn item_prompt(prompt: &ItemPrompt<'_>) -> String {
-    let ItemPrompt { item, number, loops_max, .. } = *prompt;
-    let mut all = format!("Item {}: {}\n", value(&item.id), value(&item.title));
-    all.push_str(&format!("This is loop {number} of at most {loops_max} for this item. Work on this item only.\n"));
+    format!("{}\n{}", item_task(prompt.item), item_note(prompt))
+}
+
+/// The task of an item: the same in each of its loops.
+#[must_use]
+pub fn item_task(item: &Item) -> String {
+    let mut all = format!("Item {}: {}\nWork on this item only.\n", value(&item.id), value(&item.title));
     let body = text::clean(item.text.as_bytes());
     if !body.trim().is_empty() {
         all.push_str(&format!("\n{}\n", text::head(body.trim(), TEXT_BYTES_MAX / 2)));
     }
     if !item.criteria.is_empty() {
-        all.push_str("\nAcceptance criteria. Each one needs an artifact that is newer than the start of this loop:\n");
+        all.push_str("\nAcceptance criteria. Each one needs an artifact that is newer than the start of the loop:\n");
     }
     for criterion in item.criteria.iter().take(4 * NAMED_MAX) {
         all.push_str(&criterion_line(criterion));
@@ -265,6 +269,19 @@ pub fn item_prompt(prompt: &ItemPrompt<'_>) -> String {
     if !item.scope.is_empty() {
         all.push_str(&format!("\nChange only these files: {}\n", names(&item.scope)));
     }
+    all.push_str(
+        "\nThe harness runs the checks and updates the list, loop/log.txt and progress.txt. Do not edit these files: \
+         such edits are undone and reported. You may propose one note at the end of your answer.\n",
+    );
+    all
+}
+
+/// What an agent is told before one loop of an item: which loop it is, what is different now, the last error, the log.
+#[must_use]
+pub fn item_note(prompt: &ItemPrompt<'_>) -> String {
+    let ItemPrompt { item, number, loops_max, .. } = *prompt;
+    let most = if loops_max == u32::MAX { String::new() } else { format!(" of at most {loops_max}") };
+    let mut all = format!("This is loop {number}{most} for item {}.\n", value(&item.id));
     if let Some(retry) = prompt.retry {
         all.push_str(&format!("\nThe last loop failed ({}). One thing is different now. ", retry.failure.words()));
         all.push_str(&format!("{}\n", text::one_line(&retry.sentence, LINE_LETTERS_MAX)));
@@ -278,10 +295,6 @@ pub fn item_prompt(prompt: &ItemPrompt<'_>) -> String {
     if !is_short && !radius.is_empty() {
         all.push_str(&format!("\nThe last {RADIUS_LINES} lines of loop/log.txt at most:\n{radius}\n"));
     }
-    all.push_str(
-        "\nThe harness runs the checks and updates the list, loop/log.txt and progress.txt. Do not edit these files: \
-         such edits are undone and reported. You may propose one note at the end of your answer.\n",
-    );
     all
 }
 

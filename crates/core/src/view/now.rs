@@ -286,6 +286,12 @@ impl Now {
     }
 }
 
+/// How many iterations of its own a run has at most: what branches took is not left. None without a limit.
+#[must_use]
+pub fn own_iterations_max(state: &RunState) -> Option<u32> {
+    state.settings.shown().values.iterations_max().map(|most| state.own_iterations(most))
+}
+
 /// `3/10`, or `3` where there is no limit.
 #[must_use]
 pub fn iteration_text(iteration: u32, most: Option<u32>) -> String {

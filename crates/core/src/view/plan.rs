@@ -8,6 +8,7 @@ use super::seconds;
 use crate::plan::{NodeEnd, NodeId, NodeStage, NodeState, PlanOutcome, PlanState, RunDigest, RunPurpose};
 use crate::policy::budget::money_text;
 use crate::policy::candidate::{Candidate, CandidateGates, RankColumn, Ranking};
+use crate::policy::item::{CriterionProof, ItemEnd, ItemRetry};
 use crate::run::{Outcome, Status};
 use crate::text;
 use crate::time::{self, At};
@@ -20,7 +21,7 @@ pub type ViewWord = Cow<'static, str>;
 pub struct PlanView {
     /// Its id.
     pub id: String,
-    /// `best-of` or `workflow`.
+    /// `best-of`, `workflow` or `list`.
     pub kind: ViewWord,
     /// What people call it.
     pub name: String,
@@ -54,6 +55,9 @@ pub struct PlanView {
     pub nodes: Vec<NodeRow>,
     /// The branches in their order, once they are ranked.
     pub ranking: Option<RankingTable>,
+    /// The list whose items are its nodes, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<ListRow>,
     /// What its records take on the disk, without those of its loops.
     #[serde(default)]
     pub bytes: Option<u64>,
@@ -89,6 +93,84 @@ pub struct NodeRow {
     pub gates: Option<String>,
     /// What all its runs have cost, in millionths of a dollar.
     pub cost_micros: u64,
+    /// Its item, in a plan of a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemRow>,
+}
+
+/// The list of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRow {
+    /// The file in the workspace.
+    pub file: String,
+    /// What it is called in a sentence.
+    pub kind: String,
+    /// Items that the newest reading had in all.
+    pub all: u32,
+    /// Open items that this plan has not begun, by the newest reading.
+    pub open: u32,
+    /// Items that this plan ticked.
+    pub ticked: u32,
+}
+
+/// One item of a list that a plan has begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemRow {
+    /// Its id in the list.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Loops in which an agent worked.
+    pub loops: u32,
+    /// What its newest checks came to; null before.
+    pub verdict: Option<String>,
+    /// Why it did not pass, in sentences.
+    pub why: Vec<String>,
+    /// What proved each criterion.
+    pub proofs: Vec<CriterionProof>,
+    /// What a person should know.
+    pub flags: Vec<String>,
+    /// What its retries changed, in order.
+    pub retries: Vec<String>,
+    /// The rule that ended it; null while it is open.
+    pub ended_by: Option<String>,
+}
+
+impl ItemRow {
+    fn of(node: &NodeState) -> Option<Self> {
+        let named = node.spec.item.as_ref()?;
+        let item = &node.item;
+        let evaluation = item.evaluation.as_deref();
+        let failure = evaluation.and_then(|evaluation| evaluation.failure.as_ref());
+        let one = |retry: &ItemRetry| format!("{}: {}", retry.failure.words(), retry.change.words());
+        Some(Self {
+            id: named.id.clone(),
+            title: named.title.clone(),
+            loops: item.tries.loops,
+            verdict: evaluation.map(|evaluation| evaluation.verdict.words()),
+            why: failure.map(|failure| failure.reasons.clone()).unwrap_or_default(),
+            proofs: evaluation.map(|evaluation| evaluation.proofs.clone()).unwrap_or_default(),
+            flags: evaluation.map(|evaluation| evaluation.flags.clone()).unwrap_or_default(),
+            retries: item.retries.iter().map(one).collect(),
+            ended_by: item.end.as_ref().map(ItemEnd::words),
+        })
+    }
+}
+
+impl ListRow {
+    fn of(state: &PlanState) -> Option<Self> {
+        let list = state.spec.as_ref()?.list()?;
+        let read = state.list.last.as_deref();
+        let ticked = state.nodes.iter().filter(|node| node.item.ticked).count();
+        let taken = read.is_some_and(|read| read.candidates.iter().any(|one| state.node(&one.id).is_some()));
+        Some(Self {
+            file: list.file.clone(),
+            kind: list.kind.clone(),
+            all: read.map_or(0, |read| read.all),
+            open: read.map_or(0, |read| read.open.saturating_sub(u32::from(taken))),
+            ticked: u32::try_from(ticked).unwrap_or(u32::MAX),
+        })
+    }
 }
 
 /// The ranking of branches: one row for each, the best first.
@@ -146,6 +228,7 @@ impl PlanView {
             budget_micros: spec.budget_micros,
             nodes: state.nodes.iter().map(|node| NodeRow::of(state, node)).collect(),
             ranking: state.ranking.as_ref().map(|ranking| RankingTable::of(ranking)),
+            list: ListRow::of(state),
             bytes: None,
             recovers: spec.recovers.as_ref().map(|recovers| recovers.run.to_string()),
         })
@@ -153,10 +236,13 @@ impl PlanView {
 }
 
 impl PlanView {
-    /// How many of its nodes are done: merged, passed or answered.
+    /// How many of its nodes are done: merged, passed, answered or ticked.
     #[must_use]
     pub fn nodes_done(&self) -> usize {
-        self.nodes.iter().filter(|node| matches!(node.state.as_ref(), "merged" | "passed" | "answered")).count()
+        self.nodes
+            .iter()
+            .filter(|node| matches!(node.state.as_ref(), "merged" | "passed" | "answered" | "ticked"))
+            .count()
     }
 
     /// The plan as one row of a list, beside loops: it counts nodes where a loop counts iterations.
@@ -210,7 +296,12 @@ impl PlanView {
     #[must_use]
     pub fn kind_words(&self) -> String {
         let count = self.nodes.len();
-        if self.kind == "best-of" { format!("best of {count}") } else { format!("workflow of {count}") }
+        match self.kind.as_ref() {
+            "best-of" => format!("best of {count}"),
+            "list" if count == 1 => "list, 1 item".to_owned(),
+            "list" => format!("list, {count} items"),
+            _ => format!("workflow of {count}"),
+        }
     }
 }
 
@@ -263,6 +354,7 @@ impl NodeRow {
             iterations: ended.or(going).unwrap_or(0),
             gates: node.result.as_ref().map(|run| gates_words(run)),
             cost_micros: node.cost_micros.saturating_add(open_micros(node)),
+            item: ItemRow::of(node),
         }
     }
 }
@@ -275,11 +367,17 @@ fn state_word(node: &NodeState) -> &'static str {
         NodeStage::Running => "running",
         NodeStage::RunEnded | NodeStage::Ran => "ran",
         NodeStage::Merging | NodeStage::Conflicted | NodeStage::MergeGates | NodeStage::MergeJudged => "merging",
+        NodeStage::Checking | NodeStage::Checked | NodeStage::Recording | NodeStage::Recorded => "checking",
+        NodeStage::Applying => "applying",
+        NodeStage::Ticking | NodeStage::TickEnded => "ticking",
         NodeStage::Asking | NodeStage::Said => "asking",
         NodeStage::Ended(end) => match end {
             NodeEnd::Merged => "merged",
             NodeEnd::Passed => "passed",
             NodeEnd::Answered => "answered",
+            NodeEnd::Ticked => "ticked",
+            NodeEnd::NotTicked { .. } => "not_ticked",
+            NodeEnd::GaveUp(_) => "gave_up",
             NodeEnd::Refused => "refused",
             NodeEnd::NotPassed => "not_passed",
             NodeEnd::RanOnly => "ran",

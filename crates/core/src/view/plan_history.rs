@@ -231,6 +231,10 @@ impl Fold {
             PlanOrder::Gates { place: GatesPlace::Workspace, .. } => Some(OrderFor::Here),
             PlanOrder::Apply { .. } => Some(OrderFor::Apply),
             PlanOrder::Record { .. }
+            | PlanOrder::ReadList { .. }
+            | PlanOrder::Check { .. }
+            | PlanOrder::RecordLoop { .. }
+            | PlanOrder::RecordPass { .. }
             | PlanOrder::Copy { .. }
             | PlanOrder::Tell { .. }
             | PlanOrder::Measure { .. }

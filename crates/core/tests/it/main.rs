@@ -44,6 +44,8 @@ mod limited;
 mod limiter;
 mod limits;
 mod list_lies;
+mod list_plan;
+mod list_plan_storm;
 mod lists;
 mod lists_rules;
 mod machine;

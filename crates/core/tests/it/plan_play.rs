@@ -257,7 +257,12 @@ fn order_words(order: &PlanOrder) -> String {
             let place = if let GatesPlace::Tree(tree) = place { tree.as_str() } else { "the workspace" };
             format!("gates of {} on {place}", nodes.join(", "))
         }
-        PlanOrder::Apply { tree, .. } => format!("apply {tree}"),
+        PlanOrder::Apply { node: None, tree, .. } => format!("apply {tree}"),
+        PlanOrder::Apply { node: Some(node), base, tree, .. } => format!("apply {node}: {base} {tree}"),
+        PlanOrder::ReadList { begun } => format!("read the list, {begun} begun"),
+        PlanOrder::Check { node, attempt, number } => format!("check {node}.{attempt} {number}"),
+        PlanOrder::RecordLoop { node, number, .. } => format!("log {node} {number}"),
+        PlanOrder::RecordPass { node, .. } => format!("tick {node}"),
         PlanOrder::Hook { when, index, failed } => {
             let failed = failed.as_ref().map(|node| format!(" after {node}")).unwrap_or_default();
             format!("hook {when:?} {index}{failed}")

@@ -29,6 +29,7 @@ pub(crate) fn node(id: &str) -> NodeSpec {
         on_conflict: OnConflict::Stop,
         key: "k1".to_owned(),
         gates_ms: 60_000,
+        item: None,
     }
 }
 

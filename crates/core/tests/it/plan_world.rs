@@ -146,6 +146,10 @@ impl PlanWorld {
             | PlanOrder::Hook { .. }
             | PlanOrder::Notify { .. }
             | PlanOrder::Ask(_) => {}
+            PlanOrder::ReadList { .. }
+            | PlanOrder::Check { .. }
+            | PlanOrder::RecordLoop { .. }
+            | PlanOrder::RecordPass { .. } => return Err(format!("an order for a list: {order:?}")),
             PlanOrder::RollBack { .. } => {
                 if !self.open.is_empty() {
                     return Err(format!("a rollback beside other work: {:?}", self.open));
@@ -326,6 +330,10 @@ impl PlanWorld {
                 PlanAnswer::HookEnded { ended: Ended::Exit(seed.below(2) as i32), says: String::new() }
             }
             PlanOrder::Ask(PlanQuestion::Pick) => self.pick(seed),
+            PlanOrder::ReadList { .. }
+            | PlanOrder::Check { .. }
+            | PlanOrder::RecordLoop { .. }
+            | PlanOrder::RecordPass { .. } => PlanAnswer::Failed { why: "this is no list".to_owned() },
             PlanOrder::Ask(PlanQuestion::Node(_)) => {
                 PlanAnswer::Said { text: "yes".to_owned(), proceed: !seed.one_in(4) }
             }
@@ -437,6 +445,7 @@ pub(crate) fn digest(outcome: Outcome, cost_micros: u64) -> RunDigest {
         cost_micros,
         cost_unknown: false,
         elapsed_ms: 1000,
+        tokens: 0,
         checkpoint: Some("iter-002".to_owned()),
         tree: Some("t".to_owned()),
         rank: loop_core::policy::rank::Rank::default(),

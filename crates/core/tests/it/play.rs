@@ -339,7 +339,7 @@ fn branched(words: &str) -> Answer {
             }
             "untold" => report.spent.cost_untold = number(),
             "assumed" => report.spent.assumed_micros = Some(u64::from(number()) * 10_000),
-            "money" => report.out_of_money = value == "gone",
+            "out_of" => report.out_of = Some(if value == "time" { BranchesLack::Time } else { BranchesLack::Money }),
             "unfinished" => report.unfinished = value == "yes",
             "trouble" => report.trouble = Some(value.to_owned()),
             other => panic!("no such word of branches: {other}"),

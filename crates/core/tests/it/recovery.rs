@@ -263,7 +263,7 @@ fn the_recovery_budget_limits_all_rungs_together_and_a_person_is_always_reached(
             "rung 1 mutate:rephrase failed after 2",
             "rung 2 mutate:decompose began, 1 at most (no_better after 2)",
             "rung 2 mutate:decompose failed after 1",
-            "rung 3 fresh skipped after 0: the recovery budget of 3 iterations is used up",
+            "rung 3 fresh skipped after 0: the recovery budget of 3 iterations is used up: 3 were made",
             "rung 4 human began, 0 at most (no_better after 2)",
         ],
         "{}",

@@ -238,7 +238,7 @@ fn until_branches(story: &mut Story) {
 #[test]
 fn branches_without_money_to_come_to_their_end_end_the_loop_by_that_limit_and_are_tried_again_when_it_is_raised() {
     let mut story = stuck(&[("max_cost", "100")]);
-    story.say("branched best=branch-a pass=1 fail=5 iterations=2 cents=700 money=gone");
+    story.say("branched best=branch-a pass=1 fail=5 iterations=2 cents=700 out_of=money");
     compare(&mut story);
     assert!(story.told.contains("END exhausted (budget_limit)"), "{}", story.told);
     let reason = story.state.over.as_ref().unwrap().reason.text.clone();
@@ -254,7 +254,7 @@ fn branches_without_money_to_come_to_their_end_end_the_loop_by_that_limit_and_ar
 #[test]
 fn a_rung_that_is_left_is_tried_before_the_money_of_branches_ends_the_loop() {
     let mut story = stuck(&[("max_cost", "100"), ("ladder", "branches:2x2, mutate:negative:1, human")]);
-    story.say("branched best=branch-a pass=1 fail=5 iterations=2 cents=700 money=gone");
+    story.say("branched best=branch-a pass=1 fail=5 iterations=2 cents=700 out_of=money");
     compare(&mut story);
     assert!(rungs(&story).last().unwrap().starts_with("rung 2 mutate"), "{}", story.told);
     fruitless(&mut story, 1);

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use loop_core::list::Item;
+use serde::{Deserialize, Serialize};
 
 use super::artifacts::hash_of;
 use crate::fs::handle::{folder_beneath, make_folder, open_file, open_folder, path_of_handle, split};
@@ -15,6 +16,18 @@ use crate::fs::write_beside;
 
 /// A longer file of the harness is not recorded, and the loop does not begin.
 const OWN_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The file of a start that is stored: what was recorded, without the bytes of the files.
+const STORED: &str = "start.json";
+
+/// A start as it is stored. The bytes of each file of the harness are in a file of their own.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredStart {
+    began_ms: u64,
+    artifacts: BTreeMap<String, Option<String>>,
+    /// By path: the name of the file with the bytes, and the mode; none where there was no file.
+    own: BTreeMap<String, Option<(String, u32)>>,
+}
 
 /// A file as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +68,48 @@ impl LoopStart {
         let artifacts = named.map(|path| (path.clone(), hash_of(&folder, path))).collect();
         let own = own.iter().map(|path| Ok((path.clone(), read_own(&folder, path)?))).collect::<io::Result<_>>()?;
         Ok(Self { began_ms, artifacts, own })
+    }
+
+    /// Writes it into a folder that no agent reaches, so that it holds after a crash.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn store(&self, folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let mut own = BTreeMap::new();
+        for (number, (path, file)) in self.own.iter().enumerate() {
+            let Some(file) = file else {
+                own.insert(path.clone(), None);
+                continue;
+            };
+            let name = format!("own-{number}");
+            write_beside(&folder.join(&name), &file.bytes)?;
+            own.insert(path.clone(), Some((name, file.mode)));
+        }
+        let stored = StoredStart { began_ms: self.began_ms, artifacts: self.artifacts.clone(), own };
+        write_beside(&folder.join(STORED), &serde_json::to_vec(&stored)?)
+    }
+
+    /// Reads what [`LoopStart::store`] wrote; none where nothing was written.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn load(folder: &Path) -> io::Result<Option<Self>> {
+        let text = match fs::read(folder.join(STORED)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let stored: StoredStart = serde_json::from_slice(&text)?;
+        let mut own = BTreeMap::new();
+        for (path, file) in stored.own {
+            let file = match file {
+                None => None,
+                Some((name, mode)) => Some(OwnFile { bytes: fs::read(folder.join(name))?, mode }),
+            };
+            own.insert(path, file);
+        }
+        Ok(Some(Self { began_ms: stored.began_ms, artifacts: stored.artifacts, own }))
     }
 
     /// Restores each file of the harness that is not as it was. No link is followed.

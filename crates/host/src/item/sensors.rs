@@ -80,6 +80,20 @@ impl ItemSensors {
         item: &Item,
         given: &GivenSensors,
     ) -> io::Result<Self> {
+        Self::find_in(home, (workspace, workspace), (file, list), item, given)
+    }
+
+    /// The same for a copy: `read_in` is where the files are read, `workspace` the folder by which a person approved them.
+    ///
+    /// # Errors
+    /// When a file that would be run cannot be read.
+    pub fn find_in(
+        home: &Home,
+        (workspace, read_in): (&Path, &Path),
+        (file, list): (&Path, &List),
+        item: &Item,
+        given: &GivenSensors,
+    ) -> io::Result<Self> {
         let own = |command: &String| KnownSensor { command: command.clone(), is_approved: true, proposal: None };
         let proposed = |command: &str, proposal: ProposedCheck| KnownSensor {
             command: command.to_owned(),
@@ -89,13 +103,13 @@ impl ItemSensors {
         let of_list =
             |command: &str| proposed(command, ProposedCheck { file: file.to_owned(), text: command.to_owned() });
         let of_file = |name: &str, command: &str| -> io::Result<Option<KnownSensor>> {
-            let path = workspace.join(name);
+            let path = read_in.join(name);
             if path.symlink_metadata().is_err() {
                 return Ok(None);
             }
             let bytes = read_bounded(&path, SCRIPT_BYTES_MAX)?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            Ok(Some(proposed(command, ProposedCheck { file: path, text })))
+            Ok(Some(proposed(command, ProposedCheck { file: workspace.join(name), text })))
         };
         let mut found = Self::default();
         let planned = planned_checks(list, Some(&item.id), None);

@@ -26,6 +26,8 @@ pub struct ReadyRun {
     pub(super) held: HeldRun,
     pub(super) workspace: PathBuf,
     pub(super) opening: Event,
+    /// What follows it at once.
+    pub(super) then: Option<Event>,
 }
 
 impl ReadyRun {
@@ -115,7 +117,7 @@ pub struct DriveRefusal {
 /// # Errors
 /// When the journal cannot be written. Everything that was under way has been ended then.
 pub fn drive(home: &Home, run: ReadyRun, reporter: &mut dyn Reporter) -> Result<DrivenRun, Box<DriveRefusal>> {
-    let ReadyRun { held, workspace, opening } = run;
+    let ReadyRun { held, workspace, opening, then } = run;
     let folder = held.folder.clone();
     let signals = Signals::listen().map_err(|error| {
         Box::new(DriveRefusal { refusal: LaunchRefusal::of(RefusalKind::Unable, &error), notes: Vec::new() })
@@ -123,7 +125,7 @@ pub fn drive(home: &Home, run: ReadyRun, reporter: &mut dyn Reporter) -> Result<
     let identity = WorkspaceIdentity::of(&workspace, held.claim.as_ref());
     let result = ResultFile::new(&held.state, &held.past, identity);
     let mut reporter = LaunchReporter { inner: reporter, result, notes: Vec::new() };
-    let driven = driver::drive(held, &workspace, vec![opening], signals, &mut reporter);
+    let driven = driver::drive(held, &workspace, [opening].into_iter().chain(then).collect(), signals, &mut reporter);
     let LaunchReporter { result, mut notes, .. } = reporter;
     notes.extend(end_container(&folder, driven.as_ref().ok()));
     match driven {

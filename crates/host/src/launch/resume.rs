@@ -198,7 +198,7 @@ pub fn reopen(home: &Home, run: ResumableRun, caller: &mut dyn LaunchCaller) -> 
     let pid_namespace = person::namespace_of_person(home, &spec.id);
     let scores = ledger::scores_for(home, &settings);
     let opening = Event::Reopened { by, changes, unattended, hidden, answers, injected, pid_namespace, scores };
-    Ok(ReadyRun { held: held.with_claim(claimed), workspace, opening })
+    Ok(ReadyRun { held: held.with_claim(claimed), workspace, opening, then: None })
 }
 
 /// Whether the resume answers a question of the agent: the run waited for a person, or there is a text for the agent.

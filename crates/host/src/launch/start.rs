@@ -2,8 +2,8 @@
 use std::path::{Path, PathBuf};
 
 use loop_core::agent::shell_words::quoted;
-use loop_core::agent::{Agent, Described};
-use loop_core::run::{Event, PlanRef, RunSpec, WorkspaceRef, task_signs};
+use loop_core::agent::{Agent, Described, Secrets};
+use loop_core::run::{Event, PlanRef, Request, RunSpec, WorkspaceRef, task_signs};
 use loop_core::settings::{GateSpec, Given, Layer, Origin, Resolved, Settings, Values, keys};
 use loop_core::text;
 use loop_core::workflow::EnvVariable;
@@ -15,7 +15,7 @@ use super::caller::{LaunchCaller, LaunchNote};
 use super::container::{self, LaunchContainer};
 use super::drive::ReadyRun;
 use super::gates::GateWarning;
-use super::settings::set_up;
+use super::settings::{Setup, set_up};
 use super::task::{self, TaskSource};
 use super::{checks, disk_limits, gates, leash, leftovers, worker};
 use crate::agent_list::find_agents;
@@ -25,6 +25,7 @@ use crate::ledger;
 use crate::paths::{Home, path_of, relative_entries, search_path, text_of};
 use crate::process::pid_namespace;
 use crate::refusal::{LaunchRefusal, RefusalKind};
+use crate::requests;
 use crate::run_folder::{self, LongTexts, StartLock};
 use crate::secrets;
 use crate::settings_files::PROJECT_FILE;
@@ -73,6 +74,9 @@ pub struct PlanLaunch {
     /// The questions of the plan whose answers stand in the task: `{{answer.ID}}`.
     #[serde(default)]
     pub answers: Vec<String>,
+    /// A text for its first prompt.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// Everything that a start needs, checked.
@@ -125,18 +129,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let mut setup = set_up(home, given, workspace.as_deref(), plan.as_deref(), caller)?;
     let goal = task::read(&task, setup.template.as_ref().map(|chosen| &chosen.template), caller)?;
     let line = retry_line(&goal, &setup.settings);
-    gates::check(&setup.settings, &line)
-        .map_err(|refusal| match &setup.template {
-            Some(chosen) => chosen.explain(refusal),
-            None => refusal,
-        })
-        .map_err(|refusal| match project_file_above(&setup.path) {
-            Some(folder) if !setup.path.join(PROJECT_FILE).exists() => {
-                let folder = quoted(&text_of(&folder));
-                refusal.hint(format!("{PROJECT_FILE} of a folder above is not read; to start there: cd {folder}"))
-            }
-            Some(_) | None => refusal,
-        })?;
+    check_gates(&setup, &line)?;
     let settings_folder = plan.as_ref().map_or_else(|| setup.path.clone(), |plan| path_of(&plan.of.workspace));
     let hidden = gates::hidden(home, &settings_folder)?;
     add_arguments(&mut setup.settings, &agent_args);
@@ -161,8 +154,9 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
             .into_iter()
             .for_each(|note| caller.note(note));
     }
-    let of_template = setup.template.as_ref().is_some_and(|chosen| chosen.approval.is_some());
-    if dry_run && (setup.new_approval.is_some() || of_template) {
+    let is_approved =
+        setup.new_approval.is_some() || setup.template.as_ref().is_some_and(|chosen| chosen.approval.is_some());
+    if dry_run && is_approved {
         caller.note(LaunchNote::progress("note: the approval holds for this dry run only, and is not stored"));
     }
     if !dry_run {
@@ -190,6 +184,24 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         plan,
         template_approval: setup.template.and_then(|chosen| chosen.approval),
     })
+}
+
+/// Refuses gates that cannot judge, and says where they could have come from.
+fn check_gates(setup: &Setup, line: &str) -> Result<(), LaunchRefusal> {
+    let refusal = match gates::check(&setup.settings, line) {
+        Ok(()) => return Ok(()),
+        Err(refusal) => match &setup.template {
+            Some(chosen) => chosen.explain(refusal),
+            None => refusal,
+        },
+    };
+    match project_file_above(&setup.path) {
+        Some(folder) if !setup.path.join(PROJECT_FILE).exists() => {
+            let folder = quoted(&text_of(&folder));
+            Err(refusal.hint(format!("{PROJECT_FILE} of a folder above is not read; to start there: cd {folder}")))
+        }
+        Some(_) | None => Err(refusal),
+    }
 }
 
 /// The agent that works first, and the container that all of them work in.
@@ -266,10 +278,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     forget_once(&mut settings);
     let mut files = LongTexts::new();
     let secret = secrets::declared(&values.agent);
-    if secret.text(&prepared.goal) != prepared.goal {
-        let text = "note: the task holds the value of a secret: the agent gets [redacted …] in its place";
-        caller.note(LaunchNote::important(text));
-    }
+    note_on_secret(prepared, &secret, caller);
     let goal = run_folder::store_text(&secret.text(&prepared.goal), "goal.md", &mut files);
     let numbered = prepared.inject.iter().map(|text| secret.text(text)).zip(1..);
     let inject = numbered
@@ -317,7 +326,20 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     let on_hidden = gates::note_on_hidden(&prepared.hidden, &prepared.settings, prepared.checkpoints.backend);
     on_hidden.into_iter().for_each(|note| caller.note(note));
     hidden_note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
-    Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened })
+    let note = plan.and_then(|plan| plan.note.as_deref());
+    let note = note.map(|text| requests::injection(&held.folder, &held.state, &secret.text(text), false));
+    let note = note.transpose().map_err(|why| LaunchRefusal::unable("the text for the first prompt").because(why))?;
+    let by = "the plan".to_owned();
+    let then = note.map(|note| Event::Requested { request: Request::Inject(note), by });
+    Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened, then })
+}
+
+/// Says that the agent does not get a secret that is in the task.
+fn note_on_secret(prepared: &Prepared, secret: &Secrets, caller: &mut dyn LaunchCaller) {
+    if secret.text(&prepared.goal) != prepared.goal {
+        let text = "note: the task holds the value of a secret: the agent gets [redacted …] in its place";
+        caller.note(LaunchNote::important(text));
+    }
 }
 
 /// Settings that hold for one start alone.

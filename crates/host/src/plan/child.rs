@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use loop_core::ended::Ended;
 use loop_core::ids::RunId;
 use loop_core::machine::JournalEntry;
+use loop_core::plan::ItemChecked;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{Fact, RunState};
 use loop_core::settings::{GateSpec, Resolved, Settings};
@@ -19,10 +20,12 @@ use loop_core::view::LiveDigest;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
 use serde::{Deserialize, Serialize};
 
+use super::list::{CheckRequest, run_check};
+use super::merged_tests::MergedRuns;
 use super::recovery;
 use crate::branches::{CHILD, RecoveryRequest};
 use crate::driver::Reporter;
-use crate::gate::{GateContext, GateMemory, GateRunner};
+use crate::gate::{GateContext, GateRunner};
 use crate::launch::{self, LaunchAnswers, LaunchRequest, PersonAnswer, PreparedResume, ReadyRun, ResumeRequest};
 use crate::paths::Home;
 use crate::process::{Containment, become_reaper, tail_of};
@@ -40,6 +43,8 @@ const SAID_BYTES_MAX: usize = 400;
 /// How much of what a command prints is read to find its number.
 const NUMBER_BYTES_MAX: u64 = 64 * 1024;
 
+/// How much of what a gate printed is said.
+const SAID_AGAIN_BYTES_MAX: usize = 200;
 /// How much of the last line of a command is said.
 const LAST_LINE_LETTERS_MAX: usize = 200;
 
@@ -64,6 +69,8 @@ pub(super) enum ChildWork {
     Gates(Box<GatesRequest>),
     /// Runs one command of the user.
     Command(Box<CommandRequest>),
+    /// Runs the checks of an item.
+    Check(Box<CheckRequest>),
 }
 
 /// A command of the user: of a metric, or a hook.
@@ -88,6 +95,9 @@ pub(super) struct CommandRequest {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct GatesOfNode {
     pub(super) node: String,
+    /// The run whose result is in the tree.
+    #[serde(default)]
+    pub(super) run: Option<RunId>,
     pub(super) settings: Resolved,
 }
 
@@ -101,6 +111,9 @@ pub(super) struct GatesRequest {
     pub(super) is_copy: bool,
     /// Whose gates.
     pub(super) nodes: Vec<GatesOfNode>,
+    /// Every run whose result is in the tree.
+    #[serde(default)]
+    pub(super) merged: Vec<RunId>,
     /// Gets a folder for each try.
     pub(super) outputs: PathBuf,
 }
@@ -113,6 +126,8 @@ pub(super) enum ChildLine {
     Run(RunId),
     Refused(LaunchRefusal),
     Gates(Vec<GateSaidAgain>),
+    /// What the checks of an item said.
+    Checked(Box<ItemChecked>),
     /// The number that a command printed last.
     Number(f64),
     /// Why a command gave no number.
@@ -180,6 +195,10 @@ fn run() -> io::Result<u8> {
         }
         ChildWork::Command(command) => {
             print(&run_command(&command)?);
+            Ok(0)
+        }
+        ChildWork::Check(check) => {
+            print(&run_check(&check)?);
             Ok(0)
         }
         ChildWork::Start(launch) => drive(|home| start(home, *launch)),
@@ -271,7 +290,9 @@ fn run_gates(request: &GatesRequest) -> io::Result<ChildLine> {
     become_reaper()?;
     let mut said: Vec<GateSaidAgain> = Vec::new();
     let mut set_up: BTreeSet<String> = BTreeSet::new();
-    for GatesOfNode { node, settings } in &request.nodes {
+    let home = Home::find(|name| std::env::var_os(name)).map_err(io::Error::other)?;
+    let merged = MergedRuns::new(&home, &request.merged);
+    for GatesOfNode { node, run, settings } in &request.nodes {
         let settings = Settings::of(settings);
         let agent = &settings.values.agent;
         let context = GateContext {
@@ -300,18 +321,25 @@ fn run_gates(request: &GatesRequest) -> io::Result<ChildLine> {
             }
         }
         for gate in &settings.gates {
-            let judged = runner.judge(gate, &GateMemory::completed(true), &mut |_| {});
-            let Some(judged) = judged.map_err(io::Error::other)? else {
+            let mut judge = || runner.judge(gate, &merged.memory(run.as_ref(), gate), &mut |_| {});
+            let Some(judged) = judge().map_err(io::Error::other)? else {
                 return Ok(ChildLine::Failed("it was stopped".to_owned()));
             };
+            let again = || judge().ok().flatten().and_then(|judged| judged.tests);
+            let passes = judged.verdict == Verdict::Pass;
+            let lost = passes.then(|| merged.lost(run.as_ref(), gate, judged.tests.as_ref(), again)).flatten();
+            let verdict = if lost.is_some() { Verdict::Fail } else { judged.verdict };
             let excerpt = judged.report.excerpt.lines().last().unwrap_or_default();
-            let text = [judged.report.ended.brief(), excerpt.to_owned()].join(" ");
+            let ended = [judged.report.ended.brief(), excerpt.to_owned()].join(" ");
+            // Its exit code says that it passed: what says otherwise comes first.
+            let text = lost.or(judged.not_believed).unwrap_or(ended);
+            let said_by = text::one_line(text.trim(), SAID_AGAIN_BYTES_MAX);
             said.push(GateSaidAgain {
                 node: node.clone(),
                 name: judged.name,
                 watch: gate.watch,
-                verdict: judged.verdict,
-                said: text::one_line(text.trim(), 200),
+                verdict,
+                said: said_by,
             });
         }
     }

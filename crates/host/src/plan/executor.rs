@@ -1,6 +1,7 @@
 //! Carries out the orders of a plan: one match from an order to the child process or the job that does it. It decides
 //! nothing.
 mod commands;
+mod items;
 mod reads;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +19,7 @@ use loop_core::plan::{
     RunPurpose,
 };
 use loop_core::run::{Change, PlanRef, Run, RunState};
-use loop_core::settings::{Given, Layer, Origin, Settings, key, keys};
+use loop_core::settings::{Given, Layer, Origin, SessionMode, Settings, key, keys};
 use loop_core::text;
 use loop_core::workflow::{wants_ports, with_ports};
 use sha2::{Digest, Sha256};
@@ -27,6 +28,7 @@ use super::answers::{answers, fill_answers};
 use super::child::{ChildLine, ChildWork, CommandRequest, GatesRequest};
 use super::child_process::ChildProcess;
 use super::folder::{PlanProcesses, copy_name, temp_folder};
+use super::list::{CheckRequest, ItemLaunch, LoopBegin, ReadRequest};
 use super::open_child::{OpenChild, OpenRun, OpenWork};
 use super::ports::PortRange;
 use super::resolve;
@@ -104,6 +106,8 @@ struct RunProcess {
     /// The name of its log.
     log: String,
     open: OpenRun,
+    /// What is recorded before the loop of an item.
+    begin: Option<LoopBegin>,
 }
 
 /// What follows a job of the worker.
@@ -113,6 +117,8 @@ enum ThenProcess {
     Run { copy: String, process: Box<RunProcess> },
     /// The copy that this process makes, and the command that then installs dependencies in it.
     Copied { copy: String, setup: Option<Box<CommandRequest>> },
+    /// The checks of an item, in a copy that an earlier process may have made.
+    Check { copy: String, request: Box<CheckRequest> },
     /// The command of a metric in this copy.
     Metric { copy: PathBuf, command: String },
     /// Gates in the copy that is made now.
@@ -153,12 +159,17 @@ impl PlanExecutor {
     fn owners_for(&self, order: &PlanOrder, state: &PlanState) -> Vec<String> {
         let node = match order {
             PlanOrder::Merge { node, .. } | PlanOrder::Measure { node, .. } => Some(node),
-            PlanOrder::Apply { .. } => state.chosen.as_ref().map(|chosen| &chosen.node),
+            PlanOrder::Apply { node: Some(node), .. } => Some(node),
+            PlanOrder::Apply { node: None, .. } => state.chosen.as_ref().map(|chosen| &chosen.node),
             PlanOrder::Record { .. }
             | PlanOrder::Copy { .. }
             | PlanOrder::Run { .. }
             | PlanOrder::Tell { .. }
             | PlanOrder::Gates { .. }
+            | PlanOrder::ReadList { .. }
+            | PlanOrder::Check { .. }
+            | PlanOrder::RecordLoop { .. }
+            | PlanOrder::RecordPass { .. }
             | PlanOrder::Hook { .. }
             | PlanOrder::Ask(_)
             | PlanOrder::RollBack { .. }
@@ -262,10 +273,15 @@ impl PlanExecutor {
             OpenRun { of, id: run, follows: None, first: None, best: None, iterations: 0, log, share_limits }
         };
         let copy = copy_name(node, *attempt);
+        let item = self.item_launch(node, *attempt, state, &request)?;
         if let Some(run) = known {
             let folder = RunFolder { path: self.home.runs().join(run.as_str()), id: run.clone() };
             let there = journal::read(&folder.path).map(|reading| reading.fold()).ok();
-            if let Some(ended) = there.as_ref().filter(|there| !there.resumable())
+            let at_rest = |there: &&RunState| there.over.is_some();
+            // A loop of an item is one iteration of its run: one that has ended is not begun again.
+            let done = there.as_ref().filter(at_rest).map_or(0, RunState::iterations_done);
+            let has_worked = item.as_ref().is_some_and(|item| done >= item.number());
+            if let Some(ended) = there.as_ref().filter(|there| !there.resumable() || has_worked)
                 && let Some(digest) = self.digest(ended, share_limits)
             {
                 return Ok(Some(answered(id, PlanAnswer::RunEnded(Box::new(digest)))));
@@ -274,10 +290,18 @@ impl PlanExecutor {
             // A limit that the loop has already was given to it before.
             let value = |change: &Change| Some(there.as_ref()?.settings.shown().resolved.text(key(&change.key)?));
             let more = state.limits.iter().filter(|change| value(change) != Some(change.value.as_str())).cloned();
-            let changes = limit_micros.iter().map(change).chain(more).collect();
-            let request = ResumeRequest { changes, inject: None, by: format!("plan {}", self.plan.id) };
+            let worked = there.as_ref().filter(at_rest).is_some();
+            let session = plan_session(&request);
+            let (of_item, inject) = item.as_ref().map(|item| item.changes(session, worked)).unwrap_or_default();
+            let is_other = |change: &Change| value(change) != Some(change.value.as_str());
+            let of_item = of_item.into_iter().filter(is_other);
+            let changes = limit_micros.iter().map(change).chain(more).chain(of_item).collect();
+            let request = ResumeRequest { changes, inject, by: format!("plan {}", self.plan.id) };
             let (work, open) = (ChildWork::Resume { run: run.clone(), request }, open(Some(run)));
-            return self.start_in(id, &copy, RunProcess { work, log, open });
+            return self.start_in(id, &copy, RunProcess { work, log, open, begin: item.map(ItemLaunch::into_begin) });
+        }
+        if let Some(item) = &item {
+            request = item.request(request);
         }
         fill_answers(&mut request, state);
         if *purpose == RunPurpose::Resolve {
@@ -295,11 +319,11 @@ impl PlanExecutor {
             request.given.push(Given { key: keys::max_cost(), value: dollars(micros), origin });
         }
         request.given.extend(state.limits.iter().filter_map(|change| {
-            let origin = Origin { layer: Layer::Flag, place: "loop resume of the plan".to_owned() };
+            let origin = Origin { layer: Layer::Flag, place: "the resume of its plan".to_owned() };
             Some(Given { key: key(&change.key)?, value: change.value.clone(), origin })
         }));
         let (work, open) = (ChildWork::Start(Box::new(request)), open(None));
-        self.start_in(id, &copy, RunProcess { work, log, open })
+        self.start_in(id, &copy, RunProcess { work, log, open, begin: item.map(ItemLaunch::into_begin) })
     }
 
     /// Starts the process of a run in its copy. One that an earlier process made is looked at first: no agent works in a
@@ -314,8 +338,11 @@ impl PlanExecutor {
     }
 
     fn start_run(&mut self, id: OrderId, copy: &str, process: RunProcess) -> io::Result<PlanEvent> {
-        let RunProcess { work, log, open } = process;
+        let RunProcess { work, log, open, begin } = process;
         let folder = self.copy_path(copy);
+        if let Some(begin) = begin {
+            begin.record(&folder)?;
+        }
         self.start(id, NewChild { work, log: &log, copy: Some(&folder) }, OpenWork::Run(Box::new(open)))
     }
 
@@ -382,7 +409,14 @@ impl PlanExecutor {
                 let child = NewChild { work, log: "gates", copy: None };
                 return self.start(id, child, OpenWork::Gates(None)).map(Some);
             }
-            PlanOrder::Apply { base, tree, undo } => {
+            PlanOrder::ReadList { .. } => {
+                let request = ReadRequest::new(&self.plan.path, &self.context.workspace, state)?;
+                TreeJob::ReadList(Box::new(request))
+            }
+            PlanOrder::Check { .. } => return self.check(id, order, state),
+            PlanOrder::RecordLoop { node, .. } => self.record_item(node, state, false)?,
+            PlanOrder::RecordPass { node, .. } => self.record_item(node, state, true)?,
+            PlanOrder::Apply { base, tree, undo, .. } => {
                 TreeJob::Apply { base: base.clone(), tree: tree.clone(), undo: undo.clone() }
             }
             PlanOrder::Hook { .. } => return self.hook(id, order, state).map(Some),
@@ -435,6 +469,7 @@ impl PlanExecutor {
                 let OpenRun { of, id: run, .. } = process.open;
                 return Some(answered(id, self.cut_off(&of, run, false, &why)));
             }
+            (ThenProcess::Check { copy, request }, PlanAnswer::Done) => self.start_check(id, &copy, request),
             (ThenProcess::Copied { copy, setup: None }, answer @ PlanAnswer::Copied(_)) => {
                 self.made.insert(copy);
                 return Some(answered(id, answer));
@@ -502,7 +537,9 @@ impl PlanExecutor {
                 self.worker.begin(OrderId(0), job, Vec::new());
                 return child.said();
             }
-            OpenWork::Gates(None) | OpenWork::Metric(_) | OpenWork::Hook | OpenWork::Setup(..) => return child.said(),
+            OpenWork::Gates(None) | OpenWork::Metric(_) | OpenWork::Hook | OpenWork::Checks | OpenWork::Setup(..) => {
+                return child.said();
+            }
         };
         let id = run.id.clone().or_else(|| super::folder::run_of(&self.home, &run.of));
         let there = id.as_ref().map(|id| journal::read(&self.home.runs().join(id.as_str())));
@@ -609,7 +646,7 @@ impl Executes<Plan> for PlanExecutor {
                 let copy = match then {
                     ThenProcess::Gates { copy, .. } => Some(copy.clone()),
                     ThenProcess::Cancelled { copy } => copy.take(),
-                    ThenProcess::Metric { .. } | ThenProcess::Run { .. } => None,
+                    ThenProcess::Metric { .. } | ThenProcess::Run { .. } | ThenProcess::Check { .. } => None,
                     // The copy stays: its own order removes it.
                     ThenProcess::Copied { .. } => continue,
                 };
@@ -693,6 +730,11 @@ fn answered(order: OrderId, answer: PlanAnswer) -> PlanEvent {
 
 fn failed(order: OrderId, why: &str) -> PlanEvent {
     answered(order, PlanAnswer::Failed { why: text::one_line(why, 1000) })
+}
+
+/// Whether the loops of a node continue their conversation, by its request.
+fn plan_session(request: &LaunchRequest) -> SessionMode {
+    request.plan.as_ref().map(|plan| Settings::of(&plan.settings).values.agent.session).unwrap_or_default()
 }
 
 /// What marks the processes of an order of a plan.

@@ -84,7 +84,7 @@ pub(super) fn plan_processes(
 ) -> std::io::Result<PlanProcesses> {
     // What the file says now holds from the first order on.
     let launch = if let PlanEvent::Reopened { spec: Some(spec), .. } = opening {
-        launch_of(folder, spec.nodes.iter())?
+        launch_of(folder, spec, spec.nodes.iter())?
     } else {
         first_launch(folder, state)?
     };
@@ -98,16 +98,19 @@ fn missing() -> std::io::Error {
 
 /// What the plan gives to its first loop.
 fn first_launch(folder: &RunFolder, state: &PlanState) -> std::io::Result<Box<PlanLaunch>> {
-    launch_of(folder, state.nodes.iter().map(|node| node.spec.as_ref()))
+    let spec = state.spec.as_ref().ok_or_else(missing)?;
+    launch_of(folder, spec, state.nodes.iter().map(|node| node.spec.as_ref()))
 }
 
 fn launch_of<'a>(
     folder: &RunFolder,
+    spec: &PlanSpec,
     mut nodes: impl Iterator<Item = &'a NodeSpec>,
 ) -> std::io::Result<Box<PlanLaunch>> {
-    let work = nodes.find_map(NodeSpec::loop_work).ok_or_else(missing)?;
-    let request: crate::launch::LaunchRequest =
-        serde_json::from_slice(&fs::read(folder.path.join(&work.request.name))?)?;
+    // All items of a list have one request.
+    let of_list = spec.list().map(|list| &list.request);
+    let file = of_list.or_else(|| nodes.find_map(NodeSpec::loop_work).map(|work| &work.request)).ok_or_else(missing)?;
+    let request: crate::launch::LaunchRequest = serde_json::from_slice(&fs::read(folder.path.join(&file.name))?)?;
     request.plan.ok_or_else(missing)
 }
 

@@ -9,6 +9,7 @@
 //! | `again` | a workflow file that is read again: what becomes of each node | read the file |
 //! | `start` | makes a plan: complete or not at all; holds one again to resume it | drive it |
 //! | `drive` | drives a plan to its end, and removes its copies | show anything |
+//! | `list` | items of a list of work: read, checked, recorded, ticked | decide |
 //! | `phases` | a template of several loops, as a workflow | |
 //! | `ports` | ranges of network ports, each for one process at a time | keep other programs from a port |
 //! | `sources` | signals, stop file, control socket, words that are typed | decide |
@@ -22,6 +23,7 @@
 //! | `child` | the process that drives one run or runs gates, and ends with its plan | say how the run ended |
 //! | `child_process` | the same, seen from the plan | |
 //! | `coverage` | how much tests cover, by a report that is there | run a tool |
+//! | `merged_tests` | what the loops of a plan know of their tests, for gates on a merged tree | run gates |
 //! | `result` | how a run ended, read from its journal | |
 //! | `rollback` | a person's rollback of the workspace to a checkpoint of the plan | drive the plan |
 //! | `folder` | where plans are, which runs belong to one, whose copies are removed | |
@@ -44,6 +46,8 @@ mod coverage;
 mod drive;
 mod executor;
 mod folder;
+mod list;
+mod merged_tests;
 mod open_child;
 mod phases;
 mod ports;
@@ -63,6 +67,7 @@ pub use budget::{budget_request, limits_request, more_budget};
 pub use child::run_if_asked;
 pub use drive::{DrivenPlan, drive_plan};
 pub use folder::{plan_context, read_plan, runs_of_plan, sweep_copies};
+pub use list::{ListRequest, PreparedList, create_list, prepare_list};
 pub use phases::phases_of_template;
 pub use rollback::{is_own_hook, roll_back_plan};
 pub use start::{PreparedPlan, ReadyPlan, create_plan, prepare_best_of, reopen_plan};

@@ -42,6 +42,8 @@ pub(super) enum OpenWork {
     /// The copy that was made for them.
     Gates(Option<String>),
     Hook,
+    /// The checks of an item.
+    Checks,
     /// The copy in which dependencies are installed, and when that began.
     Setup(CopyReport, Instant),
 }
@@ -82,12 +84,13 @@ impl OpenChild {
             Some(ChildLine::Ended { ended, says }) => {
                 return match &self.work {
                     OpenWork::Setup(report, since) => set_up(report, ended, says, since.elapsed()),
-                    OpenWork::Run(_) | OpenWork::Metric(_) | OpenWork::Gates(_) | OpenWork::Hook => {
+                    OpenWork::Run(_) | OpenWork::Metric(_) | OpenWork::Gates(_) | OpenWork::Checks | OpenWork::Hook => {
                         PlanAnswer::HookEnded { ended: ended.clone(), says: says.clone() }
                     }
                 };
             }
             Some(ChildLine::Gates(said)) => return PlanAnswer::Gates(gates_report(said)),
+            Some(ChildLine::Checked(checked)) => return PlanAnswer::Checked(checked.clone()),
             Some(ChildLine::Failed(_)) if self.cancelled => return PlanAnswer::Cancelled,
             Some(ChildLine::Failed(why)) => why.clone(),
             Some(ChildLine::Refused(refusal)) => refusal.sentence(),
@@ -121,6 +124,7 @@ fn metric(line: &ChildLine, measured: &MeasureReport) -> MeasureReport {
         ChildLine::Run(_)
         | ChildLine::Refused(_)
         | ChildLine::Gates(_)
+        | ChildLine::Checked(_)
         | ChildLine::Ended { .. }
         | ChildLine::Failed(_) => (None, None),
     };

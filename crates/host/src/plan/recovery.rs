@@ -168,6 +168,7 @@ fn request_of(branch: &BranchPlan, state: &RunState, goal: &str, settings: &Reso
             env: Vec::new(),
             hook_ms: None,
             answers: Vec::new(),
+            note: None,
         })),
     }
 }
@@ -200,6 +201,7 @@ fn node(
         on_conflict: OnConflict::Stop,
         key: sha256,
         gates_ms: gates_ms(settings),
+        item: None,
     })
 }
 

@@ -30,6 +30,7 @@ pub(super) fn result_of(state: &RunState) -> Option<RunDigest> {
         cost_micros: counted_micros(state),
         cost_unknown: state.budget.spent().cost_untold > 0,
         elapsed_ms: state.active_ms(state.now),
+        tokens: state.budget.spent().usage.tokens().unwrap_or(0),
         checkpoint: name,
         // The store has the tree of a state that is not the newest.
         tree: proof.and_then(|proof| proof.tree.clone()).or_else(|| state.checkpoints.tree().map(str::to_owned)),

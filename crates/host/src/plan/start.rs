@@ -258,6 +258,7 @@ impl PreparedPlan {
                 env: Vec::new(),
                 hook_ms: None,
                 answers: Vec::new(),
+                note: None,
             })),
         }
     }
@@ -385,6 +386,7 @@ fn node(
         on_conflict: OnConflict::Stop,
         key: sha256,
         gates_ms: gates_ms(&first.settings),
+        item: None,
     })
 }
 

@@ -18,6 +18,7 @@ use loop_core::text;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::coverage::covered;
+use super::list::{ReadRequest, RecordRequest};
 use super::resolve;
 use super::trees::{PlanTrees, StoredTree};
 use crate::checkpoint::diff::{self, Bounds, CommitPair};
@@ -79,6 +80,10 @@ pub(super) enum TreeJob {
     Drop {
         copy: String,
     },
+    /// The list is read.
+    ReadList(Box<ReadRequest>),
+    /// What an item came to is written down.
+    RecordItem(Box<RecordRequest>),
 }
 
 /// How a tree with conflicts is written.
@@ -282,6 +287,8 @@ impl TreeState {
                 self.drop_copy(&copy)?;
                 Ok(PlanAnswer::Done)
             }
+            TreeJob::ReadList(request) => Ok(request.carry_out()),
+            TreeJob::RecordItem(request) => Ok(request.carry_out()),
         }
     }
 

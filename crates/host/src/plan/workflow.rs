@@ -301,7 +301,8 @@ fn nodes(
             (EntryWork::Loop(_), None) => continue,
         };
         let id = named(&entry.id)?;
-        all.push(NodeSpec { id, work, depends_on, touches, on_conflict: workflow.on_conflict, key, gates_ms });
+        let on_conflict = workflow.on_conflict;
+        all.push(NodeSpec { id, work, depends_on, touches, on_conflict, key, gates_ms, item: None });
     }
     Ok(all)
 }
@@ -340,6 +341,7 @@ fn request_of(
             env: workflow.env.clone(),
             hook_ms: Some(workflow.hook_timeout_ms),
             answers,
+            note: None,
         })),
     }
 }

@@ -12,6 +12,8 @@ use crate::text;
 /// So many of each list are recorded, and so many letters of each text.
 const LISTED_MAX: usize = 20;
 const LETTERS_MAX: usize = 200;
+/// An evaluation is recorded with at most so many bytes.
+const RECORD_BYTES_MAX: usize = 7 * 1024;
 /// So much of an output is recorded.
 const OUTPUT_BYTES_MAX: usize = 2_000;
 
@@ -155,6 +157,28 @@ pub struct ItemEvaluation {
     pub outside: Vec<String>,
     /// What a person should know, whatever the verdict is.
     pub flags: Vec<String>,
+}
+
+impl ItemEvaluation {
+    /// The same, short enough to be recorded: the verdict and its reasons stay, long lists are cut.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        for most in [10, 4, 1] {
+            if serde_json::to_string(&self).is_ok_and(|text| text.len() <= RECORD_BYTES_MAX) {
+                break;
+            }
+            if let Some(failure) = &mut self.failure {
+                failure.missing.truncate(most);
+                failure.outside.truncate(most);
+                failure.reasons.truncate(most);
+            }
+            self.outside.truncate(most);
+            self.flags.truncate(most);
+            let proofs_max = most.saturating_mul(4);
+            self.proofs.truncate(proofs_max);
+        }
+        self
+    }
 }
 
 /// Evaluates one loop. The order is: a missing sensor, a time limit, the agent, the check, pre-commit and CI, the scope,

@@ -1,6 +1,17 @@
 //! What the harness measured of one loop of an item. Every part is a digest: no bytes of an agent are here.
 use serde::{Deserialize, Serialize};
 
+use super::scope::outside_item_scope;
+use crate::text;
+
+/// So much of a command, of a path and of a sentence is in the record of a loop, in letters; the whole is in its file.
+const WORDS_MAX: usize = 160;
+/// So many changed files, and so many of the other names, are in the record.
+const NAMES_MAX: usize = 40;
+/// So many commands that do not pass have the end of their output in the record, each so much of it.
+const OUTPUTS_MAX: usize = 2;
+const OUTPUT_BYTES_MAX: usize = 1_500;
+
 /// Something that the harness reads to decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -191,4 +202,41 @@ pub struct LoopEvidence {
     pub undone: Vec<String>,
     /// Files that the agent's notes name and that do not exist.
     pub notes_name_missing: Vec<String>,
+}
+
+impl LoopEvidence {
+    /// The same, short enough to be recorded. What decides stays: states, faults, and changes outside of the scope first.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        let mut outputs = 0;
+        let own = self.criteria.iter_mut().filter_map(|criterion| criterion.check.as_mut());
+        for reading in self.check.iter_mut().chain(own).chain(&mut self.confirmations) {
+            reading.command = text::escaped_head(&reading.command, WORDS_MAX);
+            if let SensorState::CannotRun(why) = &mut reading.state {
+                *why = text::one_line(why, WORDS_MAX);
+            }
+            let is_shown = reading.state != SensorState::Green && outputs < OUTPUTS_MAX;
+            outputs += usize::from(is_shown);
+            let clean = text::clean(reading.output_end.as_bytes());
+            reading.output_end = text::tail(&clean, if is_shown { OUTPUT_BYTES_MAX } else { 0 }).to_owned();
+        }
+        for criterion in &mut self.criteria {
+            criterion.text = String::new();
+            criterion.id = text::one_line(&criterion.id, WORDS_MAX);
+        }
+        if let AgentEnd::Failed(why) = &mut self.agent {
+            *why = text::one_line(why, WORDS_MAX);
+        }
+        let outside = outside_item_scope(&self.changed, &self.scope);
+        let (mut first, rest): (Vec<String>, Vec<String>) =
+            std::mem::take(&mut self.changed).into_iter().partition(|path| outside.contains(path));
+        first.extend(rest);
+        self.changed = first;
+        for names in [&mut self.changed, &mut self.undone, &mut self.sensor_files_changed, &mut self.notes_name_missing]
+        {
+            names.truncate(NAMES_MAX);
+            names.iter_mut().for_each(|name| *name = text::escaped_head(name, WORDS_MAX));
+        }
+        self
+    }
 }

@@ -273,9 +273,11 @@ fn only(change: RetryChange, evaluation: &ItemEvaluation) -> Vec<String> {
     let missing = || evaluation.failure.iter().flat_map(|failure: &FailureVector| &failure.missing);
     let unproven = || evaluation.proofs.iter().filter(|proof| proof.artifacts.is_empty());
     match change {
-        RetryChange::OnlyMissingArtifacts => missing().map(|artifact| artifact.path.clone()).collect(),
+        RetryChange::OnlyMissingArtifacts => missing().take(NAMED_MAX).map(|artifact| artifact.path.clone()).collect(),
         RetryChange::OneArtifact => missing().take(1).map(|artifact| artifact.path.clone()).collect(),
-        RetryChange::OnlyScope => evaluation.outside.iter().map(|path| format!("undo {path}")).collect(),
+        RetryChange::OnlyScope => {
+            evaluation.outside.iter().take(NAMED_MAX).map(|path| format!("undo {path}")).collect()
+        }
         RetryChange::OneCriterion => unproven().take(1).map(|proof| format!("criterion {}", proof.criterion)).collect(),
         RetryChange::OnlyReported
         | RetryChange::FreshSession

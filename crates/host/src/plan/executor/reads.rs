@@ -3,7 +3,7 @@ use std::io;
 use std::path::PathBuf;
 
 use loop_core::ids::OrderId;
-use loop_core::plan::{NodeId, OnConflict, PlanState, RunDigest};
+use loop_core::plan::{NodeEnd, NodeId, NodeState, OnConflict, PlanState, RunDigest};
 use loop_core::run::{PlanRef, RunState};
 use loop_core::text;
 
@@ -85,13 +85,17 @@ impl PlanExecutor {
         for node in nodes {
             let request = self.request(node, state)?;
             let plan = request.plan.ok_or_else(|| io::Error::other("the request of a node has no settings"))?;
-            of_nodes.push(GatesOfNode { node: node.to_string(), settings: plan.settings });
+            let run = state.node(node).and_then(|node| Some(node.result.as_ref()?.run.clone()));
+            of_nodes.push(GatesOfNode { node: node.to_string(), run, settings: plan.settings });
         }
+        let is_in = |one: &&NodeState| nodes.contains(one.id()) || one.end() == Some(&NodeEnd::Merged);
+        let merged = state.nodes.iter().filter(is_in);
         Ok(GatesRequest {
             mark: self.mark(id),
             folder: copy.map_or_else(|| self.context.workspace.clone(), |copy| self.copy_path(copy)),
             is_copy: copy.is_some(),
             nodes: of_nodes,
+            merged: merged.filter_map(|node| Some(node.result.as_ref()?.run.clone())).collect(),
             outputs: self.plan.path.join("gates").join(format!("{:06}", id.0)),
         })
     }
