@@ -1,6 +1,6 @@
 //! What a run remembers for its prompts: the ledger, the best state, notes, the window and its summary.
 use loop_core::prompt::{GateSaid, HARNESS_TOKENS_MAX, Material, Prompt, RankWords, compose};
-use loop_core::run::{DEAD_ENDS_MAX, Ended, NOTES_MAX, RunState, StreamReport};
+use loop_core::run::{DEAD_ENDS_MAX, Ended, NOTES_MAX, Order, RunState, StreamReport};
 use loop_core::settings::PromptForm;
 
 use crate::play::{Story, agent_heard, text_written};
@@ -193,6 +193,65 @@ fn where_the_agent_gives_no_text_the_extract_serves_and_the_fact_says_so() {
     assert!(said.contains("the agent gave none (exit 1)"), "{said}");
     let text = prompt(&story.state, PromptForm::History).text();
     assert!(text.contains("### Iteration 1\n- CLI: codex"), "{text}");
+}
+
+/// The same with two agents, of which the second is the cheaper one by the table of models, and these settings.
+fn with_two_agents(settings: &[(&str, &str)]) -> Story {
+    let two = [
+        ("agent", "codex"),
+        ("agents", "codex,gemini"),
+        ("prompt_form", "history"),
+        ("text_writer", "agent"),
+        ("raw_window_size", "2"),
+        ("summarize_every", "3"),
+    ];
+    let mut story = story(&[&two, settings].concat());
+    for said in ["one", "two", "three"] {
+        if story.last() == "reserve" {
+            story.say("granted 1");
+        }
+        iteration(&mut story, said);
+    }
+    story
+}
+
+// req: A-07
+#[test]
+fn of_two_agents_the_cheaper_one_writes_a_text() {
+    let story = with_two_agents(&[("models", "codex gpt-9 $$$ 1M\ngemini flash $ 1M")]);
+    assert_eq!(story.last(), "text summary by gemini", "{}", story.told);
+    let dear = with_two_agents(&[("models", "codex gpt-9 $ 1M\ngemini flash $$$ 1M")]);
+    assert_eq!(dear.last(), "text summary by codex", "{}", dear.told);
+}
+
+// req: A-07
+#[test]
+fn where_the_money_that_is_left_is_for_one_call_no_agent_is_asked_for_a_text() {
+    let capped = |cost: &str| with_two_agents(&[("max_cost", cost), ("worst_cost", "1")]);
+    // Three calls cost nothing that is known: each counts as one dollar.
+    let enough = capped("5");
+    assert_eq!(enough.last(), "text summary by gemini", "{}", enough.told);
+    let short = capped("4.5");
+    assert_eq!(short.last(), "agent 4.1", "{}", short.told);
+    let said = format!("{:?}", short.journal);
+    assert!(said.contains("the money that is left is for the agent's work"), "{}", short.told);
+}
+
+// req: C-09 partly: texts
+#[test]
+fn a_call_for_a_text_takes_a_place_in_the_hour() {
+    let due = || with_two_agents(&[("max_calls_per_hour", "9")]);
+    let mut story = due();
+    assert_eq!(story.last(), "reserve", "{}", story.told);
+    story.say("granted 4");
+    assert_eq!(story.last(), "text summary by gemini", "{}", story.told);
+    let order = story.state.main_order().map(|(_, open)| open.order.clone());
+    assert!(matches!(order, Some(Order::WriteText { reservation: Some(4), .. })), "{order:?}");
+    story.reply(text_written(true));
+    assert_eq!(story.last(), "reserve", "the agent's own call is another one: {}", story.told);
+    let mut full = due();
+    full.say("denied calls_per_hour 5000");
+    assert!(full.last().starts_with("hold"), "the text waits, too: {}", full.told);
 }
 
 #[test]

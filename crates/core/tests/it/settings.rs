@@ -284,3 +284,58 @@ fn a_key_of_something_that_is_not_built_is_an_unknown_key() {
         assert_eq!(error.why(), "no setting has this name");
     }
 }
+
+/// A value of each kind that is not the default of the key.
+fn other_value(key: &Key) -> String {
+    let text = match key.kind {
+        Kind::CountOrUnlimited(most) => {
+            let number = most.min(7);
+            return if key.default == number.to_string() { number - 1 } else { number }.to_string();
+        }
+        Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone => "7m",
+        Kind::SizeOrUnlimited => "7MiB",
+        Kind::MoneyOrUnlimited => "7.00",
+        Kind::Fraction => "0.07",
+        Kind::Gates => "lint=make lint",
+        Kind::Findings => "weaker-tests",
+        Kind::Prices => "opus* input=3.00 output=15.00",
+        Kind::Failures => "refusal stop",
+        Kind::Ladder => "fresh:7, human",
+        Kind::Switch => return (key.default != "true").to_string(),
+        Kind::Choice(words) => words.iter().find(|word| **word != key.default).copied().unwrap_or_default(),
+        Kind::Command => "make -k",
+        Kind::Word => "w7",
+        Kind::Agents => "claude,gemini",
+        Kind::Models => "codex gpt-9 $ 1M",
+        Kind::Text | Kind::Path | Kind::Paths => "seven.txt",
+    };
+    text.to_owned()
+}
+
+/// What a person decides for one start, so that no file of theirs may decide it for every loop: consent, files that are
+/// named for this loop, and what is done with their own git.
+const OF_ONE_START: [&str; 8] =
+    ["reset_circuit", "approve", "clear_stop", "result", "commit", "commit_message", "commit_hooks", "with_own_edits"];
+
+#[test]
+fn every_option_of_a_start_that_is_a_setting_has_its_default_in_the_users_file() {
+    // req: D-26
+    let (mut refused, mut wrong) = (Vec::new(), Vec::new());
+    for key in catalogue() {
+        let value = other_value(key);
+        let line = format!("{} = {}\n", key.name, toml_edit::Value::from(value.as_str()));
+        match from_toml(&line, "config.toml", Layer::User) {
+            Ok(read) => {
+                assert_eq!(read.len(), 1, "{line}");
+                let resolved = resolve(read);
+                let origin = resolved.origin(key).unwrap();
+                assert_eq!((origin.layer, origin.place.as_str()), (Layer::User, "config.toml:1"), "{line}");
+                assert_ne!(resolved.text(key), key.default, "{line}");
+            }
+            Err(_) if !key.in_file => refused.push(key.name),
+            Err(error) => wrong.push(format!("{line}: {}", refuse(&error))),
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(refused, OF_ONE_START, "an option of a start that no file of the user may set");
+}

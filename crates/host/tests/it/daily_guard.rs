@@ -1,9 +1,11 @@
-//! The daily guard of the scarcest model on the real ledger: many connections at the same time, clocks that jump, days of
-//! 23 and 25 hours. The judge counts by itself.
+//! The daily guard of the scarcest model on the real ledger: many connections and two processes at the same time, clocks that
+//! jump, days of 23 and 25 hours. The judge counts by itself.
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::tz::TimeZone;
 use loop_core::ids::RunId;
@@ -17,13 +19,17 @@ const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 /// 20 October 2026, 10:00 UTC; in this zone the clocks are set back on the 25th.
 const BEGIN: u64 = 1_792_490_400_000;
+/// 23 March 2027, 10:00 UTC; in this zone the clocks are set forward on the 28th.
+const SPRING: u64 = BEGIN + 154 * DAY;
 const ZONE: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
 const WORKERS: usize = 8;
 const DAYS: u64 = 12;
 /// So often a worker asks again.
 const BUSY_MAX: u32 = 100;
-/// Each task is a synced transaction or three: 400 take seconds where a sync takes milliseconds, 10,000 take minutes.
-const TASKS: usize = 400;
+/// Each task is a synced transaction or three: 10,000 take minutes where a sync takes milliseconds. `./check` has 400.
+const TASKS: usize = 10_000;
+/// What tells a process of this test that it is one of several, and which.
+const PART: &str = "GUARD_PART";
 
 fn zone() -> TimeZone {
     TimeZone::posix(ZONE).unwrap()
@@ -40,7 +46,7 @@ impl Seed {
 }
 
 /// When each task asks: the boot clock only goes forward, the other one jumps now and then and comes back.
-fn schedule(tasks: usize, seed: u64) -> Vec<At> {
+fn schedule(begin: u64, tasks: usize, seed: u64) -> Vec<At> {
     let mut seed = Seed(seed);
     let step = DAYS * DAY / tasks as u64;
     let (mut boot, mut boot_id, mut ahead) = (HOUR, 1_u32, 0_i64);
@@ -56,7 +62,7 @@ fn schedule(tasks: usize, seed: u64) -> Vec<At> {
         if task == tasks / 2 {
             boot_id = 2;
         }
-        let wall = (BEGIN + boot).checked_add_signed(ahead).unwrap();
+        let wall = (begin + boot).checked_add_signed(ahead).unwrap();
         all.push(At { wall_ms: wall, boot_ms: boot, boot_id });
     }
     all
@@ -82,19 +88,52 @@ fn answered<T>(ask: impl Fn() -> Result<T, LedgerError>) -> T {
     panic!("the ledger was busy {BUSY_MAX} times in a row")
 }
 
+/// What is played: the same in each process.
+#[derive(Debug, Clone, Copy)]
+struct Play {
+    begin: u64,
+    tasks: usize,
+    seed: u64,
+}
+
+impl Play {
+    fn beginning(begin: u64) -> Self {
+        let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+        let seed = number("GUARD_SEED").unwrap_or(42) as u64;
+        Self { begin, tasks: number("GUARD_TASKS").unwrap_or(TASKS), seed }
+    }
+
+    /// How many calls a day may have.
+    fn most(self) -> u32 {
+        u32::try_from(self.tasks as u64 / DAYS / 3).unwrap()
+    }
+
+    fn schedule(self) -> Vec<At> {
+        schedule(self.begin, self.tasks, self.seed)
+    }
+}
+
+/// The number of the next task, counted in a file: all threads and processes go through the same days together.
+fn next_task(folder: &Path) -> usize {
+    let mut file = File::options().read(true).append(true).create(true).open(folder.join("next")).unwrap();
+    file.lock().unwrap();
+    let number = file.metadata().unwrap().len();
+    file.write_all(b".").unwrap();
+    usize::try_from(number).unwrap()
+}
+
 /// Each worker has a connection of its own and takes the next task.
 fn play(folder: &Path, schedule: &[At], most: u32, seed: u64) -> Vec<Made> {
-    let next = AtomicUsize::new(0);
     let made: Mutex<Vec<Made>> = Mutex::default();
     std::thread::scope(|scope| {
         for worker in 0..WORKERS {
-            let (next, made) = (&next, &made);
+            let made = &made;
             scope.spawn(move || {
                 let ledger = Ledger::open(folder).unwrap();
-                let run = RunId::parse(&format!("run000{worker}")).unwrap();
+                let run = RunId::parse(&format!("run{seed}x{worker}")).unwrap();
                 let mut seed = Seed(seed + worker as u64);
                 let wanted = Wanted { scarce_per_day: Some(most), ..Wanted::default() };
-                while let Some(at) = schedule.get(next.fetch_add(1, Ordering::SeqCst)) {
+                while let Some(at) = schedule.get(next_task(folder)) {
                     let caller = Caller { run: &run, account: "claude", key: run.as_str() };
                     let today = LocalDay::of(at.wall_ms, &zone());
                     let ask = || ledger.reserve_on(&caller, *at, today, &wanted, &|_| false);
@@ -137,31 +176,81 @@ fn since_midnight(at: At) -> u64 {
     at.wall_ms - began
 }
 
-#[test]
-fn the_guard_is_never_overshot_over_concurrent_runs_midnight_clock_changes_and_clock_jumps() {
-    // req: A-19
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let tasks: usize = number("GUARD_TASKS").unwrap_or(TASKS);
-    let seed = number("GUARD_SEED").unwrap_or(42) as u64;
-    let most = u32::try_from(tasks as u64 / DAYS / 3).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let made = play(folder.path(), &schedule(tasks, seed), most, seed);
+/// No day has too many calls, the limit is used, and the day of another length was played.
+fn judge(made: &[Made], play: Play, day: &str) {
+    let (most, seed) = (play.most(), play.seed);
     let mut days: BTreeMap<String, u32> = BTreeMap::new();
-    for one in &made {
+    for one in made {
         *days.entry(date(one.at)).or_default() += 1;
     }
     assert!(days.values().all(|count| *count <= most), "seed {seed}: more than {most} on a day: {days:?}");
     assert!(days.values().filter(|count| **count + 2 >= most).count() >= 5, "the limit is used: {days:?}");
-    assert!(days.contains_key("2026-10-25"), "the day of 25 hours: {days:?}");
+    assert!(days.contains_key(day), "{day} was played: {days:?}");
     // A clock that is set back frees nothing that this start of the machine has seen since its midnight.
+    let since = |one: &Made| one.at.boot_ms.saturating_sub(since_midnight(one.at).saturating_sub(MINUTE));
     for (index, one) in made.iter().enumerate() {
-        let since = one.at.boot_ms.saturating_sub(since_midnight(one.at).saturating_sub(MINUTE));
+        let since = since(one);
         let same = |before: &&Made| {
             before.at.boot_id == one.at.boot_id && before.at.boot_ms >= since && before.at.boot_ms <= one.at.boot_ms
         };
         let before = made[..index].iter().filter(same).count();
         assert!(before < most as usize, "seed {seed}: call {} is one too many", one.call);
     }
+}
+
+#[test]
+fn the_guard_is_never_overshot_over_concurrent_runs_midnight_clock_changes_and_clock_jumps() {
+    // req: A-19
+    let play_of = Play::beginning(BEGIN);
+    let folder = tempfile::tempdir().unwrap();
+    let made = play(folder.path(), &play_of.schedule(), play_of.most(), play_of.seed);
+    judge(&made, play_of, "2026-10-25");
+}
+
+/// One of two processes, which writes down its calls.
+fn part(folder: &Path, number: usize) {
+    let play_of = Play::beginning(SPRING);
+    let made = play(folder, &play_of.schedule(), play_of.most(), play_of.seed + number as u64 * 100);
+    let line = |one: &Made| format!("{} {} {} {}\n", one.call, one.at.wall_ms, one.at.boot_ms, one.at.boot_id);
+    std::fs::write(folder.join(format!("made-{number}")), made.iter().map(line).collect::<String>()).unwrap();
+}
+
+/// The calls of a process as it wrote them down.
+fn made_by(folder: &Path, number: usize) -> Vec<Made> {
+    let text = std::fs::read_to_string(folder.join(format!("made-{number}"))).unwrap();
+    let made = |line: &str| {
+        let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+        let [call, wall_ms, boot_ms, boot_id] = numbers[..] else { panic!("{line}") };
+        let boot_id = u32::try_from(boot_id).unwrap();
+        Made { call: i64::try_from(call).unwrap(), at: At { wall_ms, boot_ms, boot_id } }
+    };
+    text.lines().map(made).collect()
+}
+
+#[test]
+fn the_guard_is_never_overshot_by_two_processes_and_on_the_day_of_23_hours() {
+    // req: A-19
+    if let Ok(told) = std::env::var(PART) {
+        let (number, folder) = told.split_once(' ').unwrap();
+        return part(Path::new(folder), number.parse().unwrap());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // The table is made before two processes want to make it at the same time.
+    drop(Ledger::open(folder.path()).unwrap());
+    let name = "daily_guard::the_guard_is_never_overshot_by_two_processes_and_on_the_day_of_23_hours";
+    let process = |number: usize| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args([name, "--exact", "--nocapture"]).env(PART, format!("{number} {}", folder.path().display()));
+        command.spawn().unwrap()
+    };
+    for mut process in [process(0), process(1)] {
+        assert!(process.wait().unwrap().success());
+    }
+    let mut made = [made_by(folder.path(), 0), made_by(folder.path(), 1)].concat();
+    made.sort_by_key(|made| made.call);
+    assert!(made.windows(2).all(|pair| pair[0].call < pair[1].call), "each call has a number of its own");
+    assert!(!made_by(folder.path(), 0).is_empty() && !made_by(folder.path(), 1).is_empty(), "both made calls");
+    judge(&made, Play::beginning(SPRING), "2027-03-28");
 }
 
 #[test]
