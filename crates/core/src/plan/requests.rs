@@ -99,7 +99,16 @@ impl PlanState {
         let Some(over) = self.over.as_ref().filter(|_| !self.resumable()) else { return Ok(()) };
         let hint = match over.outcome {
             PlanOutcome::NonePassed => "take its best state with loop pick and --anyway, or start a new one",
-            _ => "start a new one",
+            PlanOutcome::Applied
+            | PlanOutcome::Ranked
+            | PlanOutcome::NotHere
+            | PlanOutcome::Taken
+            | PlanOutcome::Incomplete
+            | PlanOutcome::Conflict
+            | PlanOutcome::AwaitsPerson
+            | PlanOutcome::Stopped
+            | PlanOutcome::Cancelled
+            | PlanOutcome::Unable => "start a new one",
         };
         Err(Refusal::new(format!("the plan has ended: {}", over.reason.text), hint))
     }
