@@ -139,10 +139,11 @@ pub fn variants(text: &str, name: &str) -> Vec<Variant> {
     let Some(stream) = lex(text) else { return found };
     each_sequence(stream, &mut |sequence| {
         for at in 0..sequence.len() {
-            if is_word(sequence.get(at), "enum") && is_word(sequence.get(at + 1), name) {
-                if let Some(body) = group_of(sequence.get(at + 2), Delimiter::Brace) {
-                    found = variants_in(body.stream());
-                }
+            if is_word(sequence.get(at), "enum")
+                && is_word(sequence.get(at + 1), name)
+                && let Some(body) = group_of(sequence.get(at + 2), Delimiter::Brace)
+            {
+                found = variants_in(body.stream());
             }
         }
     });
