@@ -22,11 +22,7 @@ fn counted(state: &PlanState) -> Vec<&NodeState> {
 /// The weakest outcome of the runs whose results were applied: *verified* only where all of them are.
 #[must_use]
 pub fn plan_result(state: &PlanState) -> Option<Outcome> {
-    let rank = |outcome: &Outcome| match outcome {
-        Outcome::Verified => 0,
-        Outcome::Accepted => 1,
-        _ => 2,
-    };
+    let rank = |outcome: &Outcome| (*outcome != Outcome::Verified, *outcome != Outcome::Accepted);
     let outcomes = counted(state).into_iter().filter_map(|node| Some(node.result.as_ref()?.outcome));
     outcomes.max_by_key(rank)
 }

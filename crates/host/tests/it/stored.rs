@@ -14,10 +14,17 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/stored/forma
 const NAMES: [&str; 3] = ["accepted", "exhausted", "verified"];
 const PLANS: [&str; 2] = ["plan-best-of", "plan-workflow"];
 
-fn stored(name: &str) -> Reading {
+/// A folder with a stored journal, and what the driver kept of its last line.
+fn folder_of(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::copy(Path::new(FOLDER).join(name).with_extension("jsonl"), folder.path().join(FILE)).unwrap();
-    read(folder.path()).unwrap()
+    for (extension, file) in [("jsonl", FILE), ("head", "journal.head")] {
+        std::fs::copy(Path::new(FOLDER).join(name).with_extension(extension), folder.path().join(file)).unwrap();
+    }
+    folder
+}
+
+fn stored(name: &str) -> Reading {
+    read(folder_of(name).path()).unwrap()
 }
 
 #[test]
@@ -38,8 +45,7 @@ fn a_journal_of_format_2_has_the_views_it_had_when_it_was_written() {
 #[test]
 fn a_journal_of_a_plan_of_format_2_has_the_views_it_had_when_it_was_written() {
     for name in PLANS {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::copy(Path::new(FOLDER).join(name).with_extension("jsonl"), folder.path().join(FILE)).unwrap();
+        let folder = folder_of(name);
         let reading = read_of::<Plan>(folder.path()).unwrap();
         assert_eq!(reading.unknown, None, "every fact of {name} is known");
         let history = PlanHistory::of(&reading.entries, false, At::default()).unwrap();
@@ -86,6 +92,7 @@ fn the_stored_journals_have_all_kinds_of_decisions_but_one_and_nearly_all_orders
     }
     let list = |kinds: BTreeSet<String>| kinds.into_iter().collect::<Vec<_>>().join("\n");
     expect_test::expect![[r#"
+        alert
         attempt
         breaker_closed
         chosen
