@@ -97,10 +97,9 @@ impl PlanState {
     /// Whether a resume can continue it.
     fn check_goes_on(&self) -> Result<(), Refusal> {
         let Some(over) = self.over.as_ref().filter(|_| !self.resumable()) else { return Ok(()) };
-        let hint = match over.outcome {
-            PlanOutcome::NonePassed => "take its best state with loop pick and --anyway, or start a new one",
-            _ => "start a new one",
-        };
+        let none_passed = over.outcome == PlanOutcome::NonePassed;
+        let take = "take its best state with loop pick and --anyway, or start a new one";
+        let hint = if none_passed { take } else { "start a new one" };
         Err(Refusal::new(format!("the plan has ended: {}", over.reason.text), hint))
     }
 

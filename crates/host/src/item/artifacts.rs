@@ -43,12 +43,17 @@ pub(super) fn look(folder: &OwnedFd, path: &str) -> ArtifactOnDisk {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
             let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-            let millis = u64::try_from(stat.st_mtime_nsec).unwrap_or(0) / 1_000_000;
+            let millis = stat.st_mtime_nsec / 1_000_000;
             let modified_ms = seconds.saturating_mul(1000).saturating_add(millis);
             ArtifactOnDisk::File { modified_ms, bytes: u64::try_from(stat.st_size).unwrap_or(0) }
         }
         FileType::Symlink => ArtifactOnDisk::Link,
-        _ => ArtifactOnDisk::NotAFile,
+        FileType::Directory
+        | FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => ArtifactOnDisk::NotAFile,
     }
 }
 

@@ -140,10 +140,10 @@ fn record(run: &RunFolder, state: &RunState, check: u32) -> io::Result<(Checkpoi
 /// How the agent of the newest iteration ended, and its last words.
 fn agent_end(state: &RunState) -> (AgentEnd, String) {
     let Some(report) = state.agent.report() else { return (AgentEnd::NotStarted, String::new()) };
-    let end = match &report.ended {
-        Ended::ByUs => AgentEnd::TimedOut,
-        _ if report.failed() => AgentEnd::Failed(report.ended.brief()),
-        _ => AgentEnd::Ended,
+    let end = match report.failed() {
+        _ if report.ended == Ended::ByUs => AgentEnd::TimedOut,
+        true => AgentEnd::Failed(report.ended.brief()),
+        false => AgentEnd::Ended,
     };
     (end, report.last_text.clone())
 }

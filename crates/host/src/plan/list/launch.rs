@@ -8,7 +8,7 @@ use loop_core::list::{Item, ItemSetting, List};
 use loop_core::plan::{ItemJudge, ListSpec, NodeId, NodeState, PlanState};
 use loop_core::policy::item::RetryChange;
 use loop_core::policy::protect::judging_scripts_at;
-use loop_core::run::Change;
+use loop_core::run::{Change, RunState};
 use loop_core::settings::{Given, Key, Layer, ListSettings, Origin, Resolved, SessionMode, Values, gate_line, keys};
 use loop_core::text;
 use loop_core::view::{ItemPrompt, item_note, item_task};
@@ -151,8 +151,9 @@ impl ItemLaunch {
         (changes, worked.then(|| self.note.clone()))
     }
 
-    pub(in super::super) fn number(&self) -> u32 {
-        self.number
+    /// Whether its next loop has ended already. A loop is one iteration of the run: it is not begun again.
+    pub(in super::super) fn has_worked(&self, at_rest: Option<&RunState>) -> bool {
+        self.judge == ItemJudge::Checks && at_rest.is_some_and(|run| run.iterations_done() >= self.number)
     }
 
     pub(in super::super) fn into_begin(self) -> LoopBegin {

@@ -400,12 +400,8 @@ fn item_settings(prepared: &PreparedList, settings: &Settings) -> Resolved {
                 all.put(given.key, value, origin());
             }
             // People write into the folders of the workspace, not into those of a copy.
-            for key in [keys::inbox_path(), keys::alerts_log()] {
-                let path = path_of(all.text(key));
-                if !path.as_os_str().is_empty() {
-                    all.put(key, text_of(&first_workspace(prepared).join(path)), origin());
-                }
-            }
+            let inbox = first_workspace(prepared).join(path_of(all.text(keys::inbox_path())));
+            all.put(keys::inbox_path(), text_of(&inbox), origin());
             let list = format!("/{}", text_of(&prepared.place));
             let held = all.text(keys::protect()).to_owned();
             let globs: Vec<String> = held.lines().map(str::to_owned).chain([list]).collect();
