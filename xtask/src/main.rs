@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use loop_core::settings::reference;
 use loop_core::workflow;
 use xtask::{
-    Finding, Tree, bench, cheats, clauses, deb, ledger, manual, markdown, mutants, picture, projects, rules, tags, tidy,
-    workspace_root,
+    Finding, Tree, bench, cheats, clauses, deb, ledger, manual, markdown, mutants, picture, projects, rules, tags,
+    tidy, workspace_root,
 };
 
 const USAGE: &str = "\

@@ -122,7 +122,15 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     // What became of a loop says more than whether that could be printed.
     let drives = matches!(
         cli.command,
-        Some(Verb::Start(_) | Verb::Resume(_) | Verb::Pick(_) | Verb::Answer(_) | Verb::Workflow(_) | Verb::Prd(_) | Verb::Roadmap(_))
+        Some(
+            Verb::Start(_)
+                | Verb::Resume(_)
+                | Verb::Pick(_)
+                | Verb::Answer(_)
+                | Verb::Workflow(_)
+                | Verb::Prd(_)
+                | Verb::Roadmap(_)
+        )
     );
     match (dispatch(cli), printer::lost().filter(|_| !drives)) {
         (Ok(0), Some(why)) => CommandError::new(Kind::Unable, "cannot write the answer to stdout")

@@ -35,7 +35,12 @@ pub(super) fn evaluated_lines(
     }
     match next {
         ItemNext::Retry(retry) => {
-            let words = format!("item {name}: retry {} after {}: {}", retry.number, retry.failure.words(), retry.change.words());
+            let words = format!(
+                "item {name}: retry {} after {}: {}",
+                retry.number,
+                retry.failure.words(),
+                retry.change.words()
+            );
             lines.push((None, words));
         }
         ItemNext::End(end) if end.is_escalation() => {

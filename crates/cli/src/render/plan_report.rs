@@ -54,7 +54,13 @@ fn items(plan: &PlanView) -> Vec<Block> {
     let head = vec!["Item", "State", "Loops", "Cost", "Title"];
     let row = |(node, item): (&NodeRow, &ItemRow)| {
         let cost = if node.cost_micros == 0 { String::new() } else { money_text(node.cost_micros) };
-        vec![item.id.clone(), node.state.replace('_', " "), item.loops.to_string(), cost, text::one_line(&item.title, 200)]
+        vec![
+            item.id.clone(),
+            node.state.replace('_', " "),
+            item.loops.to_string(),
+            cost,
+            text::one_line(&item.title, 200),
+        ]
     };
     page.push(Block::Table(head, begun().map(row).collect()));
     let mut proofs: Vec<Vec<String>> = Vec::new();
@@ -77,7 +83,12 @@ fn items(plan: &PlanView) -> Vec<Block> {
     for (node, item) in begun().filter(|(node, _)| node.state != "ticked") {
         let why = item.why.first().cloned().unwrap_or_default();
         let ended = item.ended_by.clone().unwrap_or_else(|| node.words.clone());
-        open.push(vec![item.id.clone(), text::one_line(&ended, 300), text::one_line(&why, 300), item.retries.join("; ")]);
+        open.push(vec![
+            item.id.clone(),
+            text::one_line(&ended, 300),
+            text::one_line(&why, 300),
+            item.retries.join("; "),
+        ]);
     }
     if !open.is_empty() {
         page.push(Block::Heading(3, "What is not done, and why".to_owned()));

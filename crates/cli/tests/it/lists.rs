@@ -301,7 +301,8 @@ fn a_task_that_fails_stops_the_rest_but_with_keep_going() {
     // req: A-25 partly: without --daemon
     let user = user();
     user.write("work/roadmap.md", ROADMAP);
-    let agent = "prompt=$(cat); case \"$prompt\" in *'write two'*) touch two.txt; echo '<promise>TWO_DONE</promise>';; esac";
+    let agent =
+        "prompt=$(cat); case \"$prompt\" in *'write two'*) touch two.txt; echo '<promise>TWO_DONE</promise>';; esac";
     user.run(&["start", "--roadmap", "roadmap.md", "--agent-cmd", agent, "--no-recover"]).expect_code(1);
     assert_eq!(user.read("work/roadmap.md"), ROADMAP);
     let ran = user.run(&["start", "--roadmap", "roadmap.md", "--agent-cmd", agent, "--no-recover", "--keep-going"]);

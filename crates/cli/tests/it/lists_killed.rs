@@ -9,7 +9,9 @@ const ITEMS: usize = 6;
 
 fn project() -> TestEnv {
     let user = user();
-    let item = |number: usize| format!("    {{\"id\": \"I{number}\", \"title\": \"write {number}\", \"passes\": false, \"notes\": \"\"}}");
+    let item = |number: usize| {
+        format!("    {{\"id\": \"I{number}\", \"title\": \"write {number}\", \"passes\": false, \"notes\": \"\"}}")
+    };
     let items: Vec<String> = (0..ITEMS).map(item).collect();
     user.write("work/prd.json", &format!("{{\n  \"items\": [\n{}\n  ]\n}}\n", items.join(",\n")));
     user
@@ -29,17 +31,13 @@ fn a_list_that_is_killed_again_and_again_ends_with_each_item_ticked_once_and_all
     let user = project();
     // Each item has a file of its own; how often an agent was called is counted outside.
     let calls = user.root().join("calls.txt").display().to_string();
-    let agent = format!(
-        "id=$(grep -o '^Item I[0-9]*' | head -1 | cut -c6-); echo $id >> {calls}; echo done > $id.txt"
-    );
+    let agent = format!("id=$(grep -o '^Item I[0-9]*' | head -1 | cut -c6-); echo $id >> {calls}; echo done > $id.txt");
     let words = ["prd", "run", "--all", "--check", "true", "--agent-cmd", &agent];
     let mut running = user.begin(&words);
     // After each new line of the log the whole plan is killed, and resumed.
     for lines in 1..ITEMS {
         let log = user.work().join("loop/log.txt");
-        wait_until("a line of the log", || {
-            fs::read_to_string(&log).is_ok_and(|text| text.lines().count() >= lines)
-        });
+        wait_until("a line of the log", || fs::read_to_string(&log).is_ok_and(|text| text.lines().count() >= lines));
         let id = plan(&user).unwrap();
         running.signal("KILL");
         drop(running.end());

@@ -177,7 +177,11 @@ fn is_merged(node: &NodeState) -> bool {
 fn is_being_merged(node: &NodeState) -> bool {
     matches!(
         node.stage,
-        NodeStage::Merging | NodeStage::Conflicted | NodeStage::MergeGates | NodeStage::MergeJudged | NodeStage::Applying
+        NodeStage::Merging
+            | NodeStage::Conflicted
+            | NodeStage::MergeGates
+            | NodeStage::MergeJudged
+            | NodeStage::Applying
     )
 }
 

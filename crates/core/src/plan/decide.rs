@@ -444,9 +444,7 @@ fn work(state: &PlanState, spec: &PlanSpec, node: &NodeState) -> Option<PlanNext
             PlanOrder::Measure { node: id, attempt, base: state.initial.clone()?, tree: node.result_tree()?.to_owned() }
         }
         NodeStage::Asking if !state.unattended => PlanOrder::Ask(PlanQuestion::Node(id)),
-        NodeStage::Checking | NodeStage::Recording | NodeStage::Applying | NodeStage::Ticking => {
-            items::work(node)?
-        }
+        NodeStage::Checking | NodeStage::Recording | NodeStage::Applying | NodeStage::Ticking => items::work(node)?,
         NodeStage::Waiting
         | NodeStage::RunEnded
         | NodeStage::Ran

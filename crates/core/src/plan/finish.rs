@@ -61,9 +61,8 @@ pub(super) fn halted(state: &PlanState, halt: Halt) -> Option<PlanNext> {
 ///
 /// A node that builds on another one replaces its gates: the first of two loops may demand tests that fail.
 pub(super) fn gate_nodes(state: &PlanState, also: Option<&NodeId>) -> Vec<NodeId> {
-    let is_merged = |node: &NodeState| {
-        matches!(node.end(), Some(NodeEnd::Merged | NodeEnd::Ticked | NodeEnd::NotTicked { .. }))
-    };
+    let is_merged =
+        |node: &NodeState| matches!(node.end(), Some(NodeEnd::Merged | NodeEnd::Ticked | NodeEnd::NotTicked { .. }));
     let is_in = |node: &&NodeState| is_merged(node) || Some(node.id()) == also;
     let merged: Vec<&NodeState> = state.nodes.iter().filter(is_in).collect();
     let is_replaced = |node: &NodeState| merged.iter().any(|later| depends(state, later, node.id()));
@@ -420,9 +419,11 @@ pub(super) fn wind_up(state: &PlanState, spec: &PlanSpec, ends: &PlanEnds) -> Op
 fn may_be_resumed(node: &NodeState) -> bool {
     matches!(
         node.end(),
-        Some(NodeEnd::EndedEarly(
-            EndedEarly::Stopped | EndedEarly::OtherFailed(_) | EndedEarly::Budget | EndedEarly::Killed
-        ) | NodeEnd::GaveUp(ItemEnd::SensorMissing(_)))
+        Some(
+            NodeEnd::EndedEarly(
+                EndedEarly::Stopped | EndedEarly::OtherFailed(_) | EndedEarly::Budget | EndedEarly::Killed
+            ) | NodeEnd::GaveUp(ItemEnd::SensorMissing(_))
+        )
     )
 }
 

@@ -48,7 +48,8 @@ pub use fact::{
     PlanEntry, PlanFact, PlanOrder, PlanQuestion, RunPurpose, SpecPart,
 };
 pub use list::{
-    CANDIDATES_MAX, ITEM_TEXT_BYTES_MAX, ITEMS_MAX, ItemChecked, ItemJudge, ItemProgress, ItemRef, ListProgress, ListReport, ListSpec,
+    CANDIDATES_MAX, ITEM_TEXT_BYTES_MAX, ITEMS_MAX, ItemChecked, ItemJudge, ItemProgress, ItemRef, ListProgress,
+    ListReport, ListSpec,
 };
 pub use outcome::{PlanEnding, PlanOutcome, PlanReason, PlanReasonCode, PlanStanding, plan_standing};
 pub use report::{

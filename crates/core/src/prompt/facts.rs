@@ -114,12 +114,13 @@ fn rules(material: &Material<'_>) -> String {
     )
 }
 
-/// So often nobody says anything in a row: the word of the agent does not end the loop.
+/// More often than an agent can say something in a row: its word does not end the loop.
 const NEVER: u32 = 1_000_000;
 
 fn claims(claiming: Claiming<'_>) -> String {
     if claiming.tag.is_empty() && claiming.times >= NEVER {
-        return "After you have ended, the harness runs the checks of the item itself; only their result counts.".to_owned();
+        return "After you have ended, the harness runs the checks of the item itself; only their result counts."
+            .to_owned();
     }
     let times = match claiming.times {
         0 | 1 => "once".to_owned(),

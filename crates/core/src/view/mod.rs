@@ -60,7 +60,8 @@ pub use history::{
 pub use item_acceptance::{AcceptanceView, CheckedCriterion, ItemJudgedAgain, OldSources, item_proof_report};
 pub use item_files::{
     ItemEscalation, ItemLogEntry, ItemPass, ItemPrompt, RADIUS_LINES, item_diagnostics, item_escalation_line,
-    item_last_error, item_log_line, item_log_radius, item_notes, item_note, item_progress_entry, item_prompt, item_task, item_verdict_word,
+    item_last_error, item_log_line, item_log_radius, item_note, item_notes, item_progress_entry, item_prompt,
+    item_task, item_verdict_word,
 };
 pub use limits::{BudgetView, CallsView, RunLimit, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};

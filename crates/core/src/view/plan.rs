@@ -7,8 +7,8 @@ use super::row::Row;
 use super::seconds;
 use crate::plan::{NodeEnd, NodeId, NodeStage, NodeState, PlanOutcome, PlanState, RunDigest, RunPurpose};
 use crate::policy::budget::money_text;
-use crate::policy::item::{CriterionProof, ItemEnd, ItemRetry};
 use crate::policy::candidate::{Candidate, CandidateGates, RankColumn, Ranking};
+use crate::policy::item::{CriterionProof, ItemEnd, ItemRetry};
 use crate::run::{Outcome, Status};
 use crate::text;
 use crate::time::{self, At};
@@ -239,7 +239,10 @@ impl PlanView {
     /// How many of its nodes are done: merged, passed, answered or ticked.
     #[must_use]
     pub fn nodes_done(&self) -> usize {
-        self.nodes.iter().filter(|node| matches!(node.state.as_ref(), "merged" | "passed" | "answered" | "ticked")).count()
+        self.nodes
+            .iter()
+            .filter(|node| matches!(node.state.as_ref(), "merged" | "passed" | "answered" | "ticked"))
+            .count()
     }
 
     /// The plan as one row of a list, beside loops: it counts nodes where a loop counts iterations.

@@ -190,7 +190,11 @@ fn a_missing_sensor_ends_the_item_and_a_resume_runs_its_checks_without_an_agent(
     story.begins();
     story.works(Outcome::Exhausted, SensorState::CannotRun("exit 127".to_owned()));
     story.answer("log", PlanAnswer::Done);
-    assert!(story.told.last().unwrap().starts_with("END incomplete: a: sensor missing: check command"), "{:?}", story.told);
+    assert!(
+        story.told.last().unwrap().starts_with("END incomplete: a: sensor missing: check command"),
+        "{:?}",
+        story.told
+    );
     let by = "loop resume".to_owned();
     story.take(PlanEvent::Reopened { by, unattended: false, spec: None, request: None });
     story.checks(SensorState::Green);

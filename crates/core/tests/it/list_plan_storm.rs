@@ -336,7 +336,9 @@ impl ListWorld {
         let by_run = self.judge == Some(ItemJudge::Run);
         let run = self.runs.get_mut(&(node.to_string(), attempt)).unwrap();
         // A loop that has ended is not done again.
-        if let Some(ended) = run.ended.as_ref().filter(|ended| ended.iterations > evaluated && (!by_run || ended.passes())) {
+        if let Some(ended) =
+            run.ended.as_ref().filter(|ended| ended.iterations > evaluated && (!by_run || ended.passes()))
+        {
             return PlanAnswer::RunEnded(Box::new(ended.clone()));
         }
         run.ended = None;
@@ -529,7 +531,13 @@ impl ListStorm {
             self.check_item(node)?;
         }
         let all = self.state.nodes.iter().all(|node| node.end() == Some(&NodeEnd::Ticked));
-        if (over.outcome == PlanOutcome::Applied) != (all && !matches!(over.outcome, PlanOutcome::Stopped | PlanOutcome::Cancelled | PlanOutcome::Unable | PlanOutcome::Incomplete)) {
+        if (over.outcome == PlanOutcome::Applied)
+            != (all
+                && !matches!(
+                    over.outcome,
+                    PlanOutcome::Stopped | PlanOutcome::Cancelled | PlanOutcome::Unable | PlanOutcome::Incomplete
+                ))
+        {
             return Err(format!("{:?}, and all ticked is {all}", over.outcome));
         }
         let list = self.state.spec.as_ref().and_then(|spec| spec.list().cloned()).ok_or("no list")?;
@@ -649,7 +657,12 @@ fn claim_taken_for_proof(state: &PlanState, at: At, event: PlanEvent) -> Vec<Pla
             *fact = PlanFact::Decided(PlanDecision::Ran { node: node.clone() });
         }
     }
-    facts.truncate(facts.iter().position(|fact| matches!(fact, PlanFact::Decided(PlanDecision::Ran { .. }))).map_or(facts.len(), |at| at + 1));
+    facts.truncate(
+        facts
+            .iter()
+            .position(|fact| matches!(fact, PlanFact::Decided(PlanDecision::Ran { .. })))
+            .map_or(facts.len(), |at| at + 1),
+    );
     facts
 }
 

@@ -27,8 +27,8 @@ use sha2::{Digest, Sha256};
 use super::answers::{answers, fill_answers};
 use super::child::{ChildLine, ChildWork, CommandRequest, GatesRequest};
 use super::child_process::ChildProcess;
-use super::list::{CheckRequest, ItemLaunch, LoopBegin, ReadRequest};
 use super::folder::{PlanProcesses, copy_name, temp_folder};
+use super::list::{ItemCheckRequest, ItemLaunch, LoopBegin, ReadRequest};
 use super::open_child::{OpenChild, OpenRun, OpenWork};
 use super::ports::PortRange;
 use super::resolve;
@@ -118,7 +118,7 @@ enum ThenProcess {
     /// The copy that this process makes, and the command that then installs dependencies in it.
     Copied { copy: String, setup: Option<Box<CommandRequest>> },
     /// The checks of an item, in a copy that an earlier process may have made.
-    Check { copy: String, request: Box<CheckRequest> },
+    Check { copy: String, request: Box<ItemCheckRequest> },
     /// The command of a metric in this copy.
     Metric { copy: PathBuf, command: String },
     /// Gates in the copy that is made now.
@@ -533,11 +533,9 @@ impl PlanExecutor {
                 self.worker.begin(OrderId(0), job, Vec::new());
                 return child.said();
             }
-            OpenWork::Gates(None)
-            | OpenWork::Metric(_)
-            | OpenWork::Hook
-            | OpenWork::Checks
-            | OpenWork::Setup(..) => return child.said(),
+            OpenWork::Gates(None) | OpenWork::Metric(_) | OpenWork::Hook | OpenWork::Checks | OpenWork::Setup(..) => {
+                return child.said();
+            }
         };
         let id = run.id.clone().or_else(|| super::folder::run_of(&self.home, &run.of));
         let there = id.as_ref().map(|id| journal::read(&self.home.runs().join(id.as_str())));

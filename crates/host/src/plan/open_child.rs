@@ -84,11 +84,7 @@ impl OpenChild {
             Some(ChildLine::Ended { ended, says }) => {
                 return match &self.work {
                     OpenWork::Setup(report, since) => set_up(report, ended, says, since.elapsed()),
-                    OpenWork::Run(_)
-                    | OpenWork::Metric(_)
-                    | OpenWork::Gates(_)
-                    | OpenWork::Checks
-                    | OpenWork::Hook => {
+                    OpenWork::Run(_) | OpenWork::Metric(_) | OpenWork::Gates(_) | OpenWork::Checks | OpenWork::Hook => {
                         PlanAnswer::HookEnded { ended: ended.clone(), says: says.clone() }
                     }
                 };

@@ -232,7 +232,8 @@ impl LoopEvidence {
             std::mem::take(&mut self.changed).into_iter().partition(|path| outside.contains(path));
         first.extend(rest);
         self.changed = first;
-        for names in [&mut self.changed, &mut self.undone, &mut self.sensor_files_changed, &mut self.notes_name_missing] {
+        for names in [&mut self.changed, &mut self.undone, &mut self.sensor_files_changed, &mut self.notes_name_missing]
+        {
             names.truncate(NAMES_MAX);
             names.iter_mut().for_each(|name| *name = text::escaped_head(name, WORDS_MAX));
         }

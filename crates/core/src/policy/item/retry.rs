@@ -275,7 +275,9 @@ fn only(change: RetryChange, evaluation: &ItemEvaluation) -> Vec<String> {
     match change {
         RetryChange::OnlyMissingArtifacts => missing().take(NAMED_MAX).map(|artifact| artifact.path.clone()).collect(),
         RetryChange::OneArtifact => missing().take(1).map(|artifact| artifact.path.clone()).collect(),
-        RetryChange::OnlyScope => evaluation.outside.iter().take(NAMED_MAX).map(|path| format!("undo {path}")).collect(),
+        RetryChange::OnlyScope => {
+            evaluation.outside.iter().take(NAMED_MAX).map(|path| format!("undo {path}")).collect()
+        }
         RetryChange::OneCriterion => unproven().take(1).map(|proof| format!("criterion {}", proof.criterion)).collect(),
         RetryChange::OnlyReported
         | RetryChange::FreshSession

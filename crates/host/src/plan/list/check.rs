@@ -16,7 +16,7 @@ use loop_core::text;
 use serde::{Deserialize, Serialize};
 
 use super::super::child::ChildLine;
-use super::folder::{ItemFolder, LOG, TakenItem, taken_item};
+use super::folder::{ItemFolder, LOG, taken_item};
 use super::launch::{Places, own_files, sensors_of};
 use crate::checkpoint::{CheckpointContext, RunCheckpoints};
 use crate::fs::write_beside;
@@ -36,7 +36,7 @@ const NOTE: &str = "NOTE:";
 
 /// The checks of one loop.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in super::super) struct CheckRequest {
+pub(in super::super) struct ItemCheckRequest {
     /// Whose processes these are.
     pub(in super::super) mark: String,
     pub(in super::super) plan: PathBuf,
@@ -64,11 +64,11 @@ pub(super) struct StoredEvidence {
 }
 
 /// Runs the checks.
-pub(in super::super) fn run_check(request: &CheckRequest) -> io::Result<ChildLine> {
+pub(in super::super) fn run_check(request: &ItemCheckRequest) -> io::Result<ChildLine> {
     let mut signals = Signals::listen()?;
     become_reaper()?;
     let home = Home::find(|name| std::env::var_os(name)).map_err(io::Error::other)?;
-    let TakenItem { list, item, .. } = taken_item(&request.plan, &request.list, &request.item)?;
+    let taken = taken_item(&request.plan, &request.list, &request.item)?;
     let settings = Settings::of(&request.settings);
     let folder = ItemFolder::new(&request.plan, &request.node, request.attempt);
     let start = LoopStart::load(&folder.start(request.number))?;
@@ -77,12 +77,9 @@ pub(in super::super) fn run_check(request: &CheckRequest) -> io::Result<ChildLin
     let run = RunFolder { path: home.runs().join(request.run.as_str()), id: request.run.clone() };
     let state = journal::read(&run.path).map_err(|error| io::Error::other(error.to_string()))?.fold();
     let (context, tree) = record(&run, &state, request.check)?;
-    let places = Places {
-        workspace: request.workspace.clone(),
-        copy: request.copy.clone(),
-        list: path_of(&request.list.file),
-    };
-    let sensors = sensors_of(&home, &places, (&list, &item), &settings.values.lists)?;
+    let places =
+        Places { workspace: request.workspace.clone(), copy: request.copy.clone(), list: path_of(&request.list.file) };
+    let sensors = sensors_of(&home, &places, &taken, &settings.values.lists)?;
     let own = own_files(&request.list, &sensors, &request.copy);
     let outputs = folder.outputs(request.check);
     fs::create_dir_all(&outputs)?;
@@ -93,7 +90,7 @@ pub(in super::super) fn run_check(request: &CheckRequest) -> io::Result<ChildLin
     let reading = LoopReading {
         workspace: &request.copy,
         outputs: &outputs,
-        item: &item,
+        item: &taken.item,
         number: request.number,
         start: &start,
         sensors: &sensors,
@@ -112,8 +109,7 @@ pub(in super::super) fn run_check(request: &CheckRequest) -> io::Result<ChildLin
         variables: Vec::new(),
     };
     let containment = Containment::new(&request.mark, settings.values.agent.containment.word(), None)?;
-    let mut runner =
-        GateRunner::new(gates, settings.gate_timeout_ms, outputs.join("raw"), containment, &mut signals);
+    let mut runner = GateRunner::new(gates, settings.gate_timeout_ms, outputs.join("raw"), containment, &mut signals);
     let evidence = read_loop(&reading, &mut runner).map_err(|error| io::Error::other(error.to_string()))?;
     let Some(mut evidence) = evidence else { return Ok(ChildLine::Failed("it was stopped".to_owned())) };
     shorten(&mut evidence, folder.plan());

@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use serde::{Deserialize, Serialize};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::fs::{fresh_id, sync_folder, write_synced};
 
@@ -43,8 +43,14 @@ impl Appended {
             fs::DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
         }
         let flags = OFlags::NOFOLLOW.bits().cast_signed();
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o644).custom_flags(flags).open(&path)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o644)
+            .custom_flags(flags)
+            .open(&path)?;
         let length = file.metadata()?.len();
         let mut tail = Vec::new();
         if length > self.from {

@@ -62,7 +62,8 @@ pub(super) fn stored_list(plan: &Path, spec: &ListSpec, file: &FileRef) -> io::R
     if hex(&Sha256::digest(&bytes)) != file.sha256 {
         return Err(io::Error::other(format!("{} is not what was written", file.name)));
     }
-    let format = ListFormat::parse(&spec.format).ok_or_else(|| io::Error::other("the format of the list is unknown"))?;
+    let format =
+        ListFormat::parse(&spec.format).ok_or_else(|| io::Error::other("the format of the list is unknown"))?;
     let path = path_of(&spec.file);
     let list = list::read(&path.to_string_lossy(), &bytes, Some(format));
     Ok((list.map_err(|error| io::Error::other(error.to_string()))?, format))
