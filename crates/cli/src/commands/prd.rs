@@ -35,7 +35,7 @@ enum PrdCommand {
     /// Work on the next open item until its checks pass, tick it, and stop; --all continues with the next one
     Run(Box<prd_run::RunArgs>),
     /// Show the items of a list: what is ticked, what was tried, what proved it
-    Status(prd_status::StatusArgs),
+    Status(prd_status::PrdStatusArgs),
     /// Say for each criterion of the open items what checks it, and what that check says now: exit 0 if nothing is to be
     /// fixed or approved, 1 if something is. The commands run three times, in a copy of the workspace
     Check(CheckArgs),

@@ -31,7 +31,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    how: ListArgs,
+    how: ListRunArgs,
     #[command(flatten)]
     place: PlaceArg,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) struct RunArgs {
 
 /// What `loop prd run` and `loop roadmap run` have in common.
 #[derive(Debug, Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct ListRunArgs {
     /// An item that fails does not stop the others: those that do not depend on it are worked on
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -58,7 +58,7 @@ pub(crate) struct ListArgs {
     pub(crate) json: bool,
 }
 
-impl ListArgs {
+impl ListRunArgs {
     pub(crate) fn format(&self) -> Result<Option<ListFormat>, CommandError> {
         let format = self.format.as_deref();
         format.map(|word| ListFormat::parse(word).ok_or_else(|| prd::unknown_format(word))).transpose()

@@ -15,12 +15,12 @@ use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 use crate::render::table::{ShrinkingColumn, table_within};
 
-/// The table is no wider where there is no terminal.
+/// How wide the table may be where there is not a terminal.
 const COLUMNS: usize = 100;
 
 /// The arguments of `loop prd status`.
 #[derive(Debug, Args)]
-pub(crate) struct StatusArgs {
+pub(crate) struct PrdStatusArgs {
     /// The list, or a plan by its id [default: prd.json]
     #[arg(value_name = "FILE|PLAN")]
     which: Option<String>,
@@ -40,7 +40,7 @@ struct Work<'a> {
     node: &'a NodeRow,
 }
 
-pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
+pub(crate) fn run(context: &Context, args: &PrdStatusArgs) -> Done {
     let plans: Vec<PlanView> = crate::plans::views(context).into_iter().map(|(_, view)| view).collect();
     let named = args.which.as_deref().and_then(|id| context.find_plan(id).ok());
     let of_plan = named.as_ref().and_then(|folder| plans.iter().find(|plan| plan.id == folder.id.as_str()));
@@ -92,7 +92,7 @@ fn work_on<'a>(plans: &[&'a PlanView], id: &str) -> Option<Work<'a>> {
     })
 }
 
-/// Where an item is, in a word. What the list says of itself is told from what a loop proved.
+/// Where an item is, in a word: what the list says of itself and what a loop proved are two things.
 fn state_of(item: &Item, work: Option<&Work<'_>>) -> String {
     match (item.done, work) {
         (true, Some(work)) if work.node.state == "ticked" => "proven".to_owned(),

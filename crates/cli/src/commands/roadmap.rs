@@ -7,7 +7,7 @@ use loop_core::plan::ItemJudge;
 use loop_host::launch::{LaunchRequest, TaskSource};
 use loop_host::plan::ListRequest;
 
-use super::prd_run::{ListArgs, ListStart, approves, start};
+use super::prd_run::{ListRunArgs, ListStart, approves, start};
 use super::status;
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, settings_error};
@@ -39,7 +39,7 @@ struct RunArgs {
     #[arg(long)]
     status: bool,
     #[command(flatten)]
-    how: ListArgs,
+    how: ListRunArgs,
     #[command(flatten)]
     place: PlaceArg,
     #[command(flatten)]

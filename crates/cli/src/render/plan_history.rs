@@ -82,7 +82,7 @@ fn row(plan: &PlanView, node: &NodeRow, run: Option<&NodeRun>, is_earlier: bool)
         if node.agent.is_empty() { dash() } else { text::escaped_head(&node.agent, 30) },
         run.and_then(|run| run.run.clone()).unwrap_or_else(dash),
         run.map_or_else(dash, |run| run.iterations.to_string()),
-        run.and_then(|run| run.gates.clone()).unwrap_or_else(dash),
+        super::plan_report::gates_of(node, run).unwrap_or_else(dash),
         run.and_then(|run| run.changes).map_or_else(dash, brief),
         run.filter(|run| run.cost_micros > 0).map_or_else(dash, |run| money_text(run.cost_micros)),
         run.and_then(|run| run.elapsed_seconds).map_or_else(dash, took),

@@ -65,13 +65,14 @@ fn items(plan: &PlanView) -> Vec<Block> {
     };
     page.push(Block::Table(head, begun().map(row).collect()));
     let mut proofs: Vec<Vec<String>> = Vec::new();
-    for (node, item) in begun().filter(|(node, _)| node.state == "ticked") {
+    for (_, item) in begun().filter(|(node, _)| node.state == "ticked") {
         for proof in &item.proofs {
             let by = if proof.is_own { "a check or files of its own" } else { "the item's diff and check only" };
             proofs.push(vec![item.id.clone(), proof.criterion.clone(), by.to_owned(), proof.artifacts.join(", ")]);
         }
         if item.proofs.is_empty() {
-            let by = if node.gates.is_some() { "the promise of its loop" } else { "the item's diff and check only" };
+            let is_checked = item.verdict.is_some();
+            let by = if is_checked { "the item's diff and check only" } else { "the promise of its loop" };
             proofs.push(vec![item.id.clone(), String::new(), by.to_owned(), String::new()]);
         }
     }
@@ -114,11 +115,17 @@ fn row(node: &NodeRow, run: Option<&NodeRun>) -> Vec<String> {
         node.agent.clone(),
         run.and_then(|run| run.run.clone()).unwrap_or_default(),
         run.map_or_else(String::new, |run| run.iterations.to_string()),
-        run.and_then(|run| run.gates.clone()).unwrap_or_default(),
+        gates_of(node, run).unwrap_or_default(),
         run.and_then(|run| run.changes).map_or_else(String::new, brief),
         run.filter(|run| run.cost_micros > 0).map_or_else(String::new, |run| money_text(run.cost_micros)),
         text::one_line(&node.words, 300),
     ]
+}
+
+/// What judged the newest run of a node: of an item that is checked, its checks and not the gates of its run.
+pub(super) fn gates_of(node: &NodeRow, run: Option<&NodeRun>) -> Option<String> {
+    let checks = node.item.as_ref().and_then(|item| item.verdict.as_ref()).map(|verdict| format!("checks: {verdict}"));
+    checks.or_else(|| run.and_then(|run| run.gates.clone()))
 }
 
 /// How it stands, in some facts.

@@ -50,6 +50,8 @@ mod kept_tests;
 mod kill_points;
 mod learned;
 mod limits;
+mod lists;
+mod lists_killed;
 mod looking;
 mod loopr;
 mod loopr_setup;

@@ -302,36 +302,10 @@ impl PlanState {
             (PlanOrder::Ask(_) | PlanOrder::Notify { .. }, _) => {}
             (PlanOrder::RollBack { .. }, PlanAnswer::RolledBack(report)) => self.rollback_ended(Ok(report.clone())),
             (PlanOrder::Run { node, .. }, PlanAnswer::RunCutOff(report)) => self.run_cut_off(node, report),
-            (PlanOrder::Apply { node, .. }, PlanAnswer::Applied(report)) => {
-                self.applied(report);
-                self.set_stage(node.as_ref(), NodeStage::Ticking);
-            }
+            (PlanOrder::Apply { node: None, .. }, PlanAnswer::Applied(report)) => self.applied(report),
             (PlanOrder::Apply { node: None, .. }, PlanAnswer::Conflicts(report)) => {
                 self.applying.conflict = Some(Arc::new(report.clone()));
             }
-            (PlanOrder::Apply { node: Some(node), .. }, PlanAnswer::Conflicts(report)) => {
-                self.item_conflicts(node, report);
-            }
-            (PlanOrder::ReadList { .. }, PlanAnswer::ListRead(report)) => {
-                let report = Arc::new((**report).clone());
-                self.list.last = Some(Arc::clone(&report));
-                self.list.read = Some(report);
-            }
-            (PlanOrder::Check { node, .. }, PlanAnswer::Checked(checked)) => {
-                if let Some(node) = self.node_mut(node) {
-                    node.item.tree = Some(checked.tree.clone());
-                    node.item.checked = Some(Arc::new((**checked).clone()));
-                    node.stage = NodeStage::Checked;
-                }
-            }
-            (PlanOrder::RecordLoop { node, .. }, PlanAnswer::Done) => self.set_stage(Some(node), NodeStage::Recorded),
-            (PlanOrder::RecordPass { node, .. }, PlanAnswer::Ticked) => {
-                if let Some(node) = self.node_mut(node) {
-                    node.item.ticked = true;
-                    node.stage = NodeStage::TickEnded;
-                }
-            }
-            (PlanOrder::RecordPass { node, .. }, PlanAnswer::NotTicked { why }) => self.not_ticked(node, why),
             (PlanOrder::Gates { place: GatesPlace::Workspace, .. }, PlanAnswer::Gates(report)) => {
                 self.applying.gates = Some(Arc::new(report.clone()));
             }
@@ -364,13 +338,48 @@ impl PlanState {
                     node.stage = NodeStage::Conflicted;
                 }
             }
+            _ => return self.item_order_done(open, answer),
+        }
+        true
+    }
+
+    /// The same for orders about the items of a list.
+    fn item_order_done(&mut self, open: &OpenPlanOrder, answer: &PlanAnswer) -> bool {
+        match (&open.order, answer) {
+            (PlanOrder::Apply { node: Some(node), .. }, PlanAnswer::Applied(report)) => {
+                self.applied(report);
+                self.set_stage(node, NodeStage::Ticking);
+            }
+            (PlanOrder::Apply { node: Some(node), .. }, PlanAnswer::Conflicts(report)) => {
+                self.item_conflicts(node, report);
+            }
+            (PlanOrder::ReadList { .. }, PlanAnswer::ListRead(report)) => {
+                let report = Arc::new((**report).clone());
+                self.list.last = Some(Arc::clone(&report));
+                self.list.read = Some(report);
+            }
+            (PlanOrder::Check { node, .. }, PlanAnswer::Checked(checked)) => {
+                if let Some(node) = self.node_mut(node) {
+                    node.item.tree = Some(checked.tree.clone());
+                    node.item.checked = Some(Arc::new((**checked).clone()));
+                    node.stage = NodeStage::Checked;
+                }
+            }
+            (PlanOrder::RecordLoop { node, .. }, PlanAnswer::Done) => self.set_stage(node, NodeStage::Recorded),
+            (PlanOrder::RecordPass { node, .. }, PlanAnswer::Ticked) => {
+                if let Some(node) = self.node_mut(node) {
+                    node.item.ticked = true;
+                    node.stage = NodeStage::TickEnded;
+                }
+            }
+            (PlanOrder::RecordPass { node, .. }, PlanAnswer::NotTicked { why }) => self.not_ticked(node, why),
             _ => return false,
         }
         true
     }
 
-    fn set_stage(&mut self, id: Option<&NodeId>, stage: NodeStage) {
-        if let Some(node) = id.and_then(|id| self.node_mut(id)) {
+    fn set_stage(&mut self, id: &NodeId, stage: NodeStage) {
+        if let Some(node) = self.node_mut(id) {
             node.stage = stage;
         }
     }

@@ -90,7 +90,7 @@ fn bound_answer(answer: &mut PlanAnswer) {
             checked.evidence = evidence;
             cut(&mut checked.tree, NAME_BYTES_MAX);
             if !fits {
-                let why = "the item has so many criteria that what was measured is no record any more: divide it";
+                let why = "the item has more criteria than one record can hold: divide it";
                 *answer = PlanAnswer::Failed { why: why.to_owned() };
             }
         }

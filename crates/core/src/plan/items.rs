@@ -107,10 +107,10 @@ pub(super) fn merged(state: &PlanState, node: &NodeState) -> PlanDecision {
 pub(super) fn work(node: &NodeState) -> Option<PlanOrder> {
     let id = node.id().clone();
     let (attempt, number) = (node.attempt, node.item.checks);
-    match node.stage {
-        NodeStage::Checking => Some(PlanOrder::Check { node: id, attempt, number }),
-        _ => must_end(node),
+    if node.stage == NodeStage::Checking {
+        return Some(PlanOrder::Check { node: id, attempt, number });
     }
+    must_end(node)
 }
 
 /// What is begun and must come to its end whatever a person asked: a result that is in the plan tree or in the workspace

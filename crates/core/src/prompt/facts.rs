@@ -114,7 +114,7 @@ fn rules(material: &Material<'_>) -> String {
     )
 }
 
-/// So often nobody says anything in a row: the word of the agent does not end the loop.
+/// More often than an agent can say something in a row: its word does not end the loop.
 const NEVER: u32 = 1_000_000;
 
 fn claims(claiming: Claiming<'_>) -> String {

@@ -276,7 +276,7 @@ pub fn item_task(item: &Item) -> String {
     all
 }
 
-/// What an agent is told before one loop of an item: which loop it is, what is different now, the last error, the log.
+/// What an agent gets before one loop of an item: which loop it is, what is different now, the last error, the log.
 #[must_use]
 pub fn item_note(prompt: &ItemPrompt<'_>) -> String {
     let ItemPrompt { item, number, loops_max, .. } = *prompt;

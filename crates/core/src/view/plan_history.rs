@@ -295,8 +295,12 @@ impl Fold {
             }
             (OrderFor::Apply, PlanAnswer::Applied(done)) => {
                 let after = AppliedPlan::after_name(&done.undo);
-                self.applied =
-                    Some(AppliedPlan { at, files: done.files, before: done.undo.clone(), after, gates: None });
+                // Items of a list are applied one by one: what the plan changed began before the first.
+                let is_list = self.state.spec.as_ref().is_some_and(|spec| spec.list().is_some());
+                let first = self.applied.take().filter(|_| is_list);
+                let files = first.as_ref().map_or(0, |first| first.files).saturating_add(done.files);
+                let before = first.map_or_else(|| done.undo.clone(), |first| first.before);
+                self.applied = Some(AppliedPlan { at, files, before, after, gates: None });
             }
             (_, _) => {}
         }

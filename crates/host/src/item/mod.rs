@@ -32,4 +32,4 @@ pub use approval::{ProposedCheck, approve_checks};
 pub use artifacts::look_at_artifact;
 pub use changes::ItemChanges;
 pub use own_files::{LoopStart, UndoneEdits};
-pub use sensors::{GivenSensors, ItemSensors, KnownSensor, LoopReading, read_loop};
+pub use sensors::{GivenSensors, ItemSensors, KnownSensor, LoopReading, SensorPlaces, read_loop};

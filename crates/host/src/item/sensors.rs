@@ -68,6 +68,17 @@ pub struct ItemSensors {
     pub files: Vec<String>,
 }
 
+/// Where the commands of an item are looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct SensorPlaces<'a> {
+    /// The folder by which a person approved them.
+    pub workspace: &'a Path,
+    /// The folder in which files are read: the same, or a copy of it.
+    pub read_in: &'a Path,
+    /// The list by its real path.
+    pub file: &'a Path,
+}
+
 impl ItemSensors {
     /// Finds the commands of an item. `file` is the list by its real path.
     ///
@@ -80,20 +91,22 @@ impl ItemSensors {
         item: &Item,
         given: &GivenSensors,
     ) -> io::Result<Self> {
-        Self::find_in(home, (workspace, workspace), (file, list), item, given)
+        let places = SensorPlaces { workspace, read_in: workspace, file };
+        Self::find_in(home, &places, list, item, given)
     }
 
-    /// The same for a copy: `read_in` is where the files are read, `workspace` the folder by which a person approved them.
+    /// The same for a copy.
     ///
     /// # Errors
     /// When a file that would be run cannot be read.
     pub fn find_in(
         home: &Home,
-        (workspace, read_in): (&Path, &Path),
-        (file, list): (&Path, &List),
+        places: &SensorPlaces<'_>,
+        list: &List,
         item: &Item,
         given: &GivenSensors,
     ) -> io::Result<Self> {
+        let SensorPlaces { workspace, read_in, file } = *places;
         let own = |command: &String| KnownSensor { command: command.clone(), is_approved: true, proposal: None };
         let proposed = |command: &str, proposal: ProposedCheck| KnownSensor {
             command: command.to_owned(),

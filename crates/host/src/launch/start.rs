@@ -26,7 +26,7 @@ use crate::paths::{Home, path_of, relative_entries, search_path, text_of};
 use crate::process::pid_namespace;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::requests;
-use crate::run_folder::{self, LongTexts, StartLock};
+use crate::run_folder::{self, HeldRun, LongTexts, StartLock};
 use crate::secrets;
 use crate::settings_files::PROJECT_FILE;
 use crate::usable_agent::UsableAgent;
@@ -326,11 +326,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     let on_hidden = gates::note_on_hidden(&prepared.hidden, &prepared.settings, prepared.checkpoints.backend);
     on_hidden.into_iter().for_each(|note| caller.note(note));
     hidden_note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
-    let note = plan.and_then(|plan| plan.note.as_deref());
-    let note = note.map(|text| requests::injection(&held.folder, &held.state, &secret.text(text), false));
-    let note = note.transpose().map_err(|why| LaunchRefusal::unable("the text for the first prompt").because(why))?;
-    let by = "the plan".to_owned();
-    let then = note.map(|note| Event::Requested { request: Request::Inject(note), by });
+    let then = first_note(&held, plan.and_then(|plan| plan.note.as_deref()).map(|text| secret.text(text)).as_deref())?;
     Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened, then })
 }
 
@@ -340,6 +336,14 @@ fn note_on_secret(prepared: &Prepared, secret: &Secrets, caller: &mut dyn Launch
         let text = "note: the task holds the value of a secret: the agent gets [redacted …] in its place";
         caller.note(LaunchNote::important(text));
     }
+}
+
+/// The text of a plan for the first prompt, as a request of the plan.
+fn first_note(held: &HeldRun, text: Option<&str>) -> Result<Option<Event>, LaunchRefusal> {
+    let note = text.map(|text| requests::injection(&held.folder, &held.state, text, false));
+    let refused = |why: String| LaunchRefusal::unable("the text for the first prompt cannot be stored").because(why);
+    let by = "the plan".to_owned();
+    Ok(note.transpose().map_err(refused)?.map(|note| Event::Requested { request: Request::Inject(note), by }))
 }
 
 /// Settings that hold for one start alone.

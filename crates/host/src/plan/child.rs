@@ -20,7 +20,7 @@ use loop_core::view::LiveDigest;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
 use serde::{Deserialize, Serialize};
 
-use super::list::{CheckRequest, run_check};
+use super::list::{ItemCheckRequest, run_check};
 use super::merged_tests::MergedRuns;
 use super::recovery;
 use crate::branches::{CHILD, RecoveryRequest};
@@ -70,7 +70,7 @@ pub(super) enum ChildWork {
     /// Runs one command of the user.
     Command(Box<CommandRequest>),
     /// Runs the checks of an item.
-    Check(Box<CheckRequest>),
+    Check(Box<ItemCheckRequest>),
 }
 
 /// A command of the user: of a metric, or a hook.

@@ -28,7 +28,7 @@ use super::answers::{answers, fill_answers};
 use super::child::{ChildLine, ChildWork, CommandRequest, GatesRequest};
 use super::child_process::ChildProcess;
 use super::folder::{PlanProcesses, copy_name, temp_folder};
-use super::list::{CheckRequest, ItemLaunch, LoopBegin, ReadRequest};
+use super::list::{ItemCheckRequest, ItemLaunch, LoopBegin, ReadRequest};
 use super::open_child::{OpenChild, OpenRun, OpenWork};
 use super::ports::PortRange;
 use super::resolve;
@@ -118,7 +118,7 @@ enum ThenProcess {
     /// The copy that this process makes, and the command that then installs dependencies in it.
     Copied { copy: String, setup: Option<Box<CommandRequest>> },
     /// The checks of an item, in a copy that an earlier process may have made.
-    Check { copy: String, request: Box<CheckRequest> },
+    Check { copy: String, request: Box<ItemCheckRequest> },
     /// The command of a metric in this copy.
     Metric { copy: PathBuf, command: String },
     /// Gates in the copy that is made now.
@@ -266,8 +266,7 @@ impl PlanExecutor {
         let call = state.spec.as_ref().filter(|spec| spec.recovers.is_some()).map(|spec| spec.call_micros);
         let limit_micros = limit_micros.map(|limit| call.map_or(limit, |call| limit.saturating_sub(call) + 1));
         let known = run.clone().or_else(|| super::folder::run_of(&self.home, &of)).filter(|_| *resume);
-        let log = format!("{node}-{attempt}");
-        let log_path = self.log(&log);
+        let (log, log_path) = (format!("{node}-{attempt}"), self.log(&format!("{node}-{attempt}")));
         let open = |run: Option<RunId>| {
             let (of, log) = (of.clone(), log_path.clone());
             OpenRun { of, id: run, follows: None, first: None, best: None, iterations: 0, log, share_limits }
@@ -278,9 +277,7 @@ impl PlanExecutor {
             let folder = RunFolder { path: self.home.runs().join(run.as_str()), id: run.clone() };
             let there = journal::read(&folder.path).map(|reading| reading.fold()).ok();
             let at_rest = |there: &&RunState| there.over.is_some();
-            // A loop of an item is one iteration of its run: one that has ended is not begun again.
-            let done = there.as_ref().filter(at_rest).map_or(0, RunState::iterations_done);
-            let has_worked = item.as_ref().is_some_and(|item| done >= item.number());
+            let has_worked = item.as_ref().is_some_and(|item| item.has_worked(there.as_ref().filter(at_rest)));
             if let Some(ended) = there.as_ref().filter(|there| !there.resumable() || has_worked)
                 && let Some(digest) = self.digest(ended, share_limits)
             {
@@ -291,10 +288,9 @@ impl PlanExecutor {
             let value = |change: &Change| Some(there.as_ref()?.settings.shown().resolved.text(key(&change.key)?));
             let more = state.limits.iter().filter(|change| value(change) != Some(change.value.as_str())).cloned();
             let worked = there.as_ref().filter(at_rest).is_some();
-            let session = plan_session(&request);
-            let (of_item, inject) = item.as_ref().map(|item| item.changes(session, worked)).unwrap_or_default();
-            let is_other = |change: &Change| value(change) != Some(change.value.as_str());
-            let of_item = of_item.into_iter().filter(is_other);
+            let (of_item, inject) =
+                item.as_ref().map(|item| item.changes(plan_session(&request), worked)).unwrap_or_default();
+            let of_item = of_item.into_iter().filter(|change| value(change) != Some(change.value.as_str()));
             let changes = limit_micros.iter().map(change).chain(more).chain(of_item).collect();
             let request = ResumeRequest { changes, inject, by: format!("plan {}", self.plan.id) };
             let (work, open) = (ChildWork::Resume { run: run.clone(), request }, open(Some(run)));

@@ -9,8 +9,6 @@ pub(super) const DEFAULTS: Table = &[
     ("item_retries", "2"),
     ("item_time", "unlimited"),
     ("item_tokens", "unlimited"),
-    // A retry continues the conversation, but where a new session is the one thing that it changes.
-    ("session", "continue"),
     ("status_block", "none"),
     ("max_missing_status", "unlimited"),
     ("recover", "false"),

@@ -7,7 +7,7 @@ use loop_core::settings::Values;
 
 use super::super::child::ChildWork;
 use super::super::folder::copy_name;
-use super::super::list::{CheckRequest, ItemLaunch, RecordRequest};
+use super::super::list::{ItemCheckRequest, ItemLaunch, ItemPlaces, RecordRequest};
 use super::super::open_child::OpenWork;
 use super::super::worker::TreeJob;
 use super::{NewChild, PlanExecutor, ThenProcess};
@@ -28,7 +28,8 @@ impl PlanExecutor {
         let plan = request.plan.as_ref().ok_or_else(|| io::Error::other("the request of an item has no settings"))?;
         let copy = self.copy_path(&copy_name(node, attempt));
         let values = Values::of(&plan.settings);
-        ItemLaunch::new(&self.home, (&self.plan.path, &copy), (state, node), &values).map(Some)
+        let places = ItemPlaces { home: &self.home, plan: &self.plan.path, copy: &copy };
+        ItemLaunch::new(&places, state, node, &values).map(Some)
     }
 
     /// The checks of an item, in its copy.
@@ -42,7 +43,7 @@ impl PlanExecutor {
         let (item, run) = known.spec.item.clone().zip(known.result.clone()).ok_or_else(missing)?;
         let plan = self.request(node, state)?.plan.ok_or_else(missing)?;
         let copy = copy_name(node, *attempt);
-        let request = Box::new(CheckRequest {
+        let request = Box::new(ItemCheckRequest {
             mark: self.mark(id),
             plan: self.plan.path.clone(),
             workspace: self.context.workspace.clone(),
@@ -64,7 +65,12 @@ impl PlanExecutor {
         Ok(None)
     }
 
-    pub(super) fn start_check(&mut self, id: OrderId, copy: &str, request: Box<CheckRequest>) -> io::Result<PlanEvent> {
+    pub(super) fn start_check(
+        &mut self,
+        id: OrderId,
+        copy: &str,
+        request: Box<ItemCheckRequest>,
+    ) -> io::Result<PlanEvent> {
         let folder = self.copy_path(copy);
         let child = NewChild { work: ChildWork::Check(request), log: "checks", copy: Some(&folder) };
         self.start(id, child, OpenWork::Checks)
@@ -72,7 +78,7 @@ impl PlanExecutor {
 
     /// What an item came to, as a job.
     pub(super) fn record_item(&self, node: &NodeId, state: &PlanState, passed: bool) -> io::Result<TreeJob> {
-        let request = RecordRequest::new(&self.plan.path, &self.context.workspace, (state, node), passed)?;
+        let request = RecordRequest::new(&self.plan.path, &self.context.workspace, state, node, passed)?;
         Ok(TreeJob::RecordItem(Box::new(request)))
     }
 }

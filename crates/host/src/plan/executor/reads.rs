@@ -9,7 +9,7 @@ use loop_core::run::{PlanRef, RunState};
 use loop_core::text;
 
 use super::super::child::{GatesOfNode, GatesRequest};
-use super::super::list::gates_of_item;
+use super::super::list::{ItemPlaces, gates_of_item};
 use super::super::resolve::GatesOf;
 use super::super::result::{is_out_of_money, result_of};
 use super::super::trees::PlanTrees;
@@ -90,8 +90,9 @@ impl PlanExecutor {
             let plan = request.plan.ok_or_else(|| io::Error::other("the request of a node has no settings"))?;
             let run = state.node(node).and_then(|node| Some(node.result.as_ref()?.run.clone()));
             let settings = if is_list {
-                let places = (self.plan.path.as_path(), self.context.workspace.as_path());
-                gates_of_item(&self.home, places, (state, node), &plan.settings, &mut seen)?
+                let (plan_folder, copy) = (self.plan.path.as_path(), self.context.workspace.as_path());
+                let places = ItemPlaces { home: &self.home, plan: plan_folder, copy };
+                gates_of_item(&places, state, node, &plan.settings, &mut seen)?
             } else {
                 plan.settings
             };

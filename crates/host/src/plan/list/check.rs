@@ -16,7 +16,7 @@ use loop_core::text;
 use serde::{Deserialize, Serialize};
 
 use super::super::child::ChildLine;
-use super::folder::{ItemFolder, LOG, TakenItem, taken_item};
+use super::folder::{ItemFolder, LOG, taken_item};
 use super::launch::{Places, own_files, sensors_of};
 use crate::checkpoint::{CheckpointContext, RunCheckpoints};
 use crate::fs::write_beside;
@@ -36,7 +36,7 @@ const NOTE: &str = "NOTE:";
 
 /// The checks of one loop.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in super::super) struct CheckRequest {
+pub(in super::super) struct ItemCheckRequest {
     /// Whose processes these are.
     pub(in super::super) mark: String,
     pub(in super::super) plan: PathBuf,
@@ -64,11 +64,11 @@ pub(super) struct StoredEvidence {
 }
 
 /// Runs the checks.
-pub(in super::super) fn run_check(request: &CheckRequest) -> io::Result<ChildLine> {
+pub(in super::super) fn run_check(request: &ItemCheckRequest) -> io::Result<ChildLine> {
     let mut signals = Signals::listen()?;
     become_reaper()?;
     let home = Home::find(|name| std::env::var_os(name)).map_err(io::Error::other)?;
-    let TakenItem { list, item, .. } = taken_item(&request.plan, &request.list, &request.item)?;
+    let taken = taken_item(&request.plan, &request.list, &request.item)?;
     let settings = Settings::of(&request.settings);
     let folder = ItemFolder::new(&request.plan, &request.node, request.attempt);
     let start = LoopStart::load(&folder.start(request.number))?;
@@ -79,7 +79,7 @@ pub(in super::super) fn run_check(request: &CheckRequest) -> io::Result<ChildLin
     let (context, tree) = record(&run, &state, request.check)?;
     let places =
         Places { workspace: request.workspace.clone(), copy: request.copy.clone(), list: path_of(&request.list.file) };
-    let sensors = sensors_of(&home, &places, (&list, &item), &settings.values.lists)?;
+    let sensors = sensors_of(&home, &places, &taken, &settings.values.lists)?;
     let own = own_files(&request.list, &sensors, &request.copy);
     let outputs = folder.outputs(request.check);
     fs::create_dir_all(&outputs)?;
@@ -90,7 +90,7 @@ pub(in super::super) fn run_check(request: &CheckRequest) -> io::Result<ChildLin
     let reading = LoopReading {
         workspace: &request.copy,
         outputs: &outputs,
-        item: &item,
+        item: &taken.item,
         number: request.number,
         start: &start,
         sensors: &sensors,
@@ -136,10 +136,10 @@ fn record(run: &RunFolder, state: &RunState, check: u32) -> io::Result<(Checkpoi
 /// How the agent of the newest iteration ended, and its last words.
 fn agent_end(state: &RunState) -> (AgentEnd, String) {
     let Some(report) = state.agent.report() else { return (AgentEnd::NotStarted, String::new()) };
-    let end = match &report.ended {
-        Ended::ByUs => AgentEnd::TimedOut,
-        _ if report.failed() => AgentEnd::Failed(report.ended.brief()),
-        _ => AgentEnd::Ended,
+    let end = match report.failed() {
+        _ if report.ended == Ended::ByUs => AgentEnd::TimedOut,
+        true => AgentEnd::Failed(report.ended.brief()),
+        false => AgentEnd::Ended,
     };
     (end, report.last_text.clone())
 }

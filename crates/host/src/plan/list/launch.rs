@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loop_core::list::{Item, ItemSetting, List};
+use loop_core::list::{Item, ItemSetting};
 use loop_core::plan::{ItemJudge, ListSpec, NodeId, NodeState, PlanState};
 use loop_core::policy::item::RetryChange;
 use loop_core::policy::protect::judging_scripts_at;
-use loop_core::run::Change;
+use loop_core::run::{Change, RunState};
 use loop_core::settings::{Given, Key, Layer, ListSettings, Origin, Resolved, SessionMode, Values, gate_line, keys};
 use loop_core::text;
 use loop_core::view::{ItemPrompt, item_note, item_task};
@@ -16,7 +16,7 @@ use loop_core::view::{ItemPrompt, item_note, item_task};
 use super::folder::{ItemFolder, LAST_ERROR, LOG, PROGRESS, TakenItem, item_of, taken_item};
 use crate::clock;
 use crate::fs::handle::{open_folder, small_file};
-use crate::item::{GivenSensors, ItemSensors, LoopStart};
+use crate::item::{GivenSensors, ItemSensors, LoopStart, SensorPlaces};
 use crate::launch::{LaunchRequest, TaskSource};
 use crate::paths::{Home, path_of, text_of};
 use crate::process::tail_of;
@@ -35,7 +35,7 @@ pub(in super::super) struct ItemLaunch {
     item: Item,
     /// Which loop comes next, from 1.
     number: u32,
-    /// What its agent is told beside the task.
+    /// What its agent gets beside the task.
     note: String,
     /// A new conversation, whatever the settings say.
     fresh: bool,
@@ -74,12 +74,23 @@ pub(super) fn own_files(list: &ListSpec, sensors: &ItemSensors, folder: &Path) -
 pub(super) fn sensors_of(
     home: &Home,
     places: &Places,
-    (list, item): (&List, &Item),
+    taken: &TakenItem,
     settings: &ListSettings,
 ) -> io::Result<ItemSensors> {
     let file = places.workspace.join(&places.list);
     let given = given_sensors(settings);
-    ItemSensors::find_in(home, (&places.workspace, &places.copy), (&file, list), item, &given)
+    let places = SensorPlaces { workspace: &places.workspace, read_in: &places.copy, file: &file };
+    ItemSensors::find_in(home, &places, &taken.list, &taken.item, &given)
+}
+
+/// The folders that an item is about.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct ItemPlaces<'a> {
+    pub(in super::super) home: &'a Home,
+    /// Of the plan.
+    pub(in super::super) plan: &'a Path,
+    /// Where the item is worked on.
+    pub(in super::super) copy: &'a Path,
 }
 
 /// Where an item is worked on.
@@ -94,17 +105,19 @@ pub(super) struct Places {
 impl ItemLaunch {
     /// What the next loop of an item begins with.
     pub(in super::super) fn new(
-        home: &Home,
-        (plan, copy): (&Path, &Path),
-        (state, node): (&PlanState, &NodeId),
+        places: &ItemPlaces<'_>,
+        state: &PlanState,
+        node: &NodeId,
         values: &Values,
     ) -> io::Result<Self> {
+        let ItemPlaces { home, plan, copy } = *places;
         let (list, item_ref) = item_of(state, node)?;
-        let TakenItem { list: read, item, .. } = taken_item(plan, list, item_ref)?;
+        let taken = taken_item(plan, list, item_ref)?;
         let node = state.node(node).ok_or_else(|| io::Error::other("the node is gone"))?;
         let workspace = state.spec.as_ref().map(|spec| path_of(&spec.workspace.path)).unwrap_or_default();
         let places = Places { workspace, copy: copy.to_owned(), list: path_of(&list.file) };
-        let sensors = sensors_of(home, &places, (&read, &item), &values.lists)?;
+        let sensors = sensors_of(home, &places, &taken, &values.lists)?;
+        let item = taken.item;
         let number = node.item.iterations.saturating_add(1);
         let begin = LoopBegin {
             folder: ItemFolder::new(plan, node.id(), node.attempt).start(number),
@@ -138,7 +151,7 @@ impl ItemLaunch {
         request
     }
 
-    /// What a resume for the next loop changes, and what its agent is told. `worked`: the loop before has ended.
+    /// What a resume for the next loop changes, and the text for its agent. `worked`: the loop before has ended.
     pub(in super::super) fn changes(&self, session: SessionMode, worked: bool) -> (Vec<Change>, Option<String>) {
         if self.judge == ItemJudge::Run {
             return (Vec::new(), None);
@@ -151,8 +164,9 @@ impl ItemLaunch {
         (changes, worked.then(|| self.note.clone()))
     }
 
-    pub(in super::super) fn number(&self) -> u32 {
-        self.number
+    /// Whether its next loop has ended already. A loop is one iteration of the run: it is not begun again.
+    pub(in super::super) fn has_worked(&self, at_rest: Option<&RunState>) -> bool {
+        self.judge == ItemJudge::Checks && at_rest.is_some_and(|run| run.iterations_done() >= self.number)
     }
 
     pub(in super::super) fn into_begin(self) -> LoopBegin {
@@ -173,21 +187,22 @@ impl LoopBegin {
 /// The settings of an item with its own checks as gates: for a tree into which several results were merged. Commands that
 /// another item has already are left out.
 pub(in super::super) fn gates_of_item(
-    home: &Home,
-    (plan, workspace): (&Path, &Path),
-    (state, node): (&PlanState, &NodeId),
+    places: &ItemPlaces<'_>,
+    state: &PlanState,
+    node: &NodeId,
     settings: &Resolved,
     seen: &mut BTreeSet<String>,
 ) -> io::Result<Resolved> {
+    let ItemPlaces { home, plan, copy } = *places;
     let (list, item_ref) = item_of(state, node)?;
-    let TakenItem { list: read, item, .. } = taken_item(plan, list, item_ref)?;
+    let taken = taken_item(plan, list, item_ref)?;
     let mut settings = settings.clone();
     if list.judge == ItemJudge::Run {
-        overrides(&item.settings).into_iter().for_each(|one| settings.put(one.key, one.value, one.origin));
+        overrides(&taken.item.settings).into_iter().for_each(|one| settings.put(one.key, one.value, one.origin));
         return Ok(settings);
     }
-    let places = Places { workspace: workspace.to_owned(), copy: workspace.to_owned(), list: path_of(&list.file) };
-    let sensors = sensors_of(home, &places, (&read, &item), &Values::of(&settings).lists)?;
+    let places = Places { workspace: copy.to_owned(), copy: copy.to_owned(), list: path_of(&list.file) };
+    let sensors = sensors_of(home, &places, &taken, &Values::of(&settings).lists)?;
     let mut lines = Vec::new();
     let own = sensors.criteria.iter().map(|(_, sensor)| sensor);
     let confirmations = sensors.confirmations.iter().map(|(_, sensor)| sensor);
@@ -253,7 +268,7 @@ pub(super) fn overrides(settings: &[ItemSetting]) -> Vec<Given> {
     all
 }
 
-/// What the agent is told before a loop.
+/// What the agent gets before a loop.
 fn note(workspace: &Path, list: &ListSpec, node: &NodeState, item: &Item) -> String {
     let log = tail_of(&workspace.join(LOG), LOG_TAIL_BYTES);
     let log = String::from_utf8_lossy(&log).into_owned();

@@ -18,8 +18,8 @@ mod read;
 mod record;
 mod start;
 
-pub(super) use check::{CheckRequest, run_check};
-pub(super) use launch::{ItemLaunch, LoopBegin, gates_of_item};
+pub(super) use check::{ItemCheckRequest, run_check};
+pub(super) use launch::{ItemLaunch, ItemPlaces, LoopBegin, gates_of_item};
 pub(super) use read::ReadRequest;
 pub(super) use record::RecordRequest;
 pub use start::{ListRequest, PreparedList, create_list, prepare_list};

@@ -54,7 +54,8 @@ impl RecordRequest {
     pub(in super::super) fn new(
         plan: &Path,
         workspace: &Path,
-        (state, node): (&PlanState, &NodeId),
+        state: &PlanState,
+        node: &NodeId,
         passed: bool,
     ) -> io::Result<Self> {
         let (list, item) = item_of(state, node)?;

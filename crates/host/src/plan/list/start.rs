@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use loop_core::list::{self, Item, List, ListError, ListFormat, PickError};
 use loop_core::plan::{ItemJudge, Join, ListSpec, Plan, PlanEvent, PlanSpec};
 use loop_core::run::{FileRef, PlanRef};
-use loop_core::settings::{BreakerMode, CheckpointBackend, Given, Layer, Origin, Resolved, Settings, keys};
+use loop_core::settings::{BreakerMode, CheckpointBackend, Given, Layer, Origin, Resolved, Settings, keys, resolve};
 use loop_core::text;
 use sha2::{Digest, Sha256};
 
@@ -61,6 +61,8 @@ pub struct PreparedList {
     first: Option<Prepared>,
     /// The item that is first.
     pub next: Option<Item>,
+    /// The settings of every task of a roadmap, without those of the first one.
+    plain: Option<Resolved>,
 }
 
 impl PreparedList {
@@ -109,7 +111,7 @@ pub fn prepare_list(
             .because("an item is done when its box is ticked")
             .hint("give it a box: - [ ]"));
     }
-    let mut prepared = PreparedList { request, list, place, first: None, next };
+    let mut prepared = PreparedList { request, list, place, first: None, next, plain: None };
     let Some(item) = prepared.next.clone() else { return Ok(prepared) };
     let launch = prepared.launch_of(&item);
     let first = launch::prepare(home, launch, caller)?;
@@ -118,6 +120,7 @@ pub fn prepare_list(
         prepared.check_sensors(home, &first)?;
     } else {
         prepared.check_tasks(home, caller)?;
+        prepared.plain = Some(prepared.plain_settings(home, &item, caller));
     }
     prepared.first = Some(first);
     Ok(prepared)
@@ -164,6 +167,18 @@ impl PreparedList {
             agent_args: request.launch.agent_args.clone(),
             dry_run: request.launch.dry_run,
             plan: None,
+        }
+    }
+
+    /// What holds for every task: the settings of a start without those of the first task. Where a start without them is
+    /// refused, the settings files do not count for them.
+    fn plain_settings(&self, home: &Home, item: &Item, caller: &mut dyn LaunchCaller) -> Resolved {
+        let plain = Item { settings: Vec::new(), ..item.clone() };
+        let launch = LaunchRequest { dry_run: true, ..self.launch_of(&plain) };
+        let given = launch.given.clone();
+        match launch::prepare(home, launch, &mut Quiet(caller)) {
+            Ok(prepared) => prepared.settings.resolved,
+            Err(_) => resolve(given),
         }
     }
 
@@ -388,17 +403,12 @@ fn item_settings(prepared: &PreparedList, settings: &Settings) -> Resolved {
         ItemJudge::Run => {
             let own = prepared.next.iter().flat_map(|item| overrides(&item.settings));
             for given in own {
-                let typed = prepared.request.launch.given.iter().find(|one| one.key == given.key);
-                let value = typed.map_or_else(|| given.key.default.to_owned(), |typed| typed.value.clone());
-                all.put(given.key, value, origin());
+                let plain = prepared.plain.as_ref().map_or(given.key.default, |plain| plain.text(given.key)).to_owned();
+                all.put(given.key, plain, origin());
             }
             // People write into the folders of the workspace, not into those of a copy.
-            for key in [keys::inbox_path(), keys::alerts_log()] {
-                let path = path_of(all.text(key));
-                if !path.as_os_str().is_empty() {
-                    all.put(key, text_of(&first_workspace(prepared).join(path)), origin());
-                }
-            }
+            let inbox = first_workspace(prepared).join(path_of(all.text(keys::inbox_path())));
+            all.put(keys::inbox_path(), text_of(&inbox), origin());
             let list = format!("/{}", text_of(&prepared.place));
             let held = all.text(keys::protect()).to_owned();
             let globs: Vec<String> = held.lines().map(str::to_owned).chain([list]).collect();
