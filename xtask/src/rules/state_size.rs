@@ -156,24 +156,29 @@ impl TypeReader<'_> {
 
 impl<'ast> Visit<'ast> for TypeReader<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
-        match item {
-            Item::Struct(one) if !is_stored(&one.attrs) => {
-                self.add(&one.ident, &one.vis, all_of(&one.fields));
+        if let Item::Struct(one) = item
+            && !is_stored(&one.attrs)
+        {
+            return self.add(&one.ident, &one.vis, all_of(&one.fields));
+        }
+        if let Item::Enum(one) = item
+            && !is_stored(&one.attrs)
+        {
+            let fields = one.variants.iter().flat_map(|variant| all_of(&variant.fields)).collect();
+            return self.add(&one.ident, &one.vis, fields);
+        }
+        if let Item::Type(one) = item {
+            self.add(&one.ident, &one.vis, Vec::new());
+            let mut words = Words::default();
+            words.visit_type(&one.ty);
+            if let Some(added) = self.found.last_mut() {
+                added.uses = words.0;
             }
-            Item::Enum(one) if !is_stored(&one.attrs) => {
-                let fields = one.variants.iter().flat_map(|variant| all_of(&variant.fields)).collect();
-                self.add(&one.ident, &one.vis, fields);
-            }
-            Item::Type(one) => {
-                self.add(&one.ident, &one.vis, Vec::new());
-                let mut words = Words::default();
-                words.visit_type(&one.ty);
-                if let Some(added) = self.found.last_mut() {
-                    added.uses = words.0;
-                }
-            }
-            Item::Mod(module) if module.attrs.iter().any(is_cfg_test) => {}
-            _ => visit::visit_item(self, item),
+            return;
+        }
+        let is_test = matches!(item, Item::Mod(module) if module.attrs.iter().any(is_cfg_test));
+        if !is_test {
+            visit::visit_item(self, item);
         }
     }
 }
