@@ -103,7 +103,7 @@ impl Script {
             Some(Answer::State) => Some("{\"Running\":true}"),
             Some(Answer::Silence) => {
                 // Until the other side has waited long enough.
-                stream.read(&mut byte).ok();
+                stream.read_exact(&mut byte).ok();
                 return;
             }
         };
