@@ -114,7 +114,7 @@ fn a_conflict_stops_or_runs_again_or_is_resolved_by_an_agent() {
         drop web.1
         run web.2 to Rerun
         merge web: api.1 api.1 web.2
-        gates of api, web on web.2
+        gates of api on web.2
     "#]]
     .assert_eq(tail);
     let agent = conflicting(OnConflict::Agent).play("copied web\npasses web");
