@@ -239,7 +239,11 @@ fn what_helps_an_agent_that_could_not_work_follows_from_the_kind_of_its_failure(
         story.say("saved-as iter-003 / changed 1 tree=t3 / tests pass=1 fail=5 said=other / saved");
         let ended = story.journal.iter().find_map(|entry| match &entry.fact {
             Fact::Decided(Decision::Recovery(RecoveryDecision::Ended(ended))) => Some(ended.clone()),
-            _ => None,
+            Fact::Happened(_)
+            | Fact::Ordered { .. }
+            | Fact::OrderCancelled { .. }
+            | Fact::Decided(_)
+            | Fact::Concluded { .. } => None,
         });
         let ended = ended.unwrap_or_else(|| panic!("{}", story.told));
         assert_eq!(ended.failure.map(Failure::word), Some(failure), "{}", story.told);

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use loop_core::agent::shell_words::quoted;
-use loop_core::agent::{Agent, Described};
+use loop_core::agent::{Agent, Described, Secrets};
 use loop_core::run::{Event, PlanRef, Request, RunSpec, WorkspaceRef, task_signs};
 use loop_core::settings::{GateSpec, Given, Layer, Origin, Resolved, Settings, Values, keys};
 use loop_core::text;
@@ -321,13 +321,14 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     let on_hidden = gates::note_on_hidden(&prepared.hidden, &prepared.settings, prepared.checkpoints.backend);
     on_hidden.into_iter().for_each(|note| caller.note(note));
     hidden_note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
-    let then = first_note(&held, plan.and_then(|plan| plan.note.as_deref()).map(|text| secret.text(text)).as_deref())?;
+    let then = first_note(&held, &secret, plan)?;
     Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened, then })
 }
 
 /// The text of a plan for the first prompt, as a request of the plan.
-fn first_note(held: &HeldRun, text: Option<&str>) -> Result<Option<Event>, LaunchRefusal> {
-    let note = text.map(|text| requests::injection(&held.folder, &held.state, text, false));
+fn first_note(held: &HeldRun, secret: &Secrets, plan: Option<&PlanLaunch>) -> Result<Option<Event>, LaunchRefusal> {
+    let text = plan.and_then(|plan| plan.note.as_deref());
+    let note = text.map(|text| requests::injection(&held.folder, &held.state, &secret.text(text), false));
     let refused = |why: String| LaunchRefusal::unable("the text for the first prompt cannot be stored").because(why);
     let by = "the plan".to_owned();
     Ok(note.transpose().map_err(refused)?.map(|note| Event::Requested { request: Request::Inject(note), by }))
