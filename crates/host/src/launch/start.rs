@@ -316,8 +316,8 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         let text = format!("note: no btrfs snapshots here, checkpoints go to a git store: {why}");
         caller.note(LaunchNote::progress(text));
     }
-    prepared.warnings.iter().for_each(|warning| caller.note(warning.note()));
-    agent::notes(&prepared.settings, &prepared.agent.agent).into_iter().for_each(|note| caller.note(note));
+    let warnings = prepared.warnings.iter().map(GateWarning::note);
+    warnings.chain(agent::notes(&prepared.settings, &prepared.agent.agent)).for_each(|note| caller.note(note));
     let on_hidden = gates::note_on_hidden(&prepared.hidden, &prepared.settings, prepared.checkpoints.backend);
     on_hidden.into_iter().for_each(|note| caller.note(note));
     hidden_note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
