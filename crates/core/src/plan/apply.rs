@@ -8,7 +8,6 @@ use super::fact::{
     DroppedPlanOrder, GatesPlace, HookWhen, NodeEnd, PlanCancel, PlanDecision, PlanFact, PlanOrder, PlanQuestion,
     RunPurpose, SpecPart,
 };
-use super::items;
 use super::outcome::PlanEnding;
 use super::report::{ApplyReport, ConflictReport, MeasureReport, PlanAnswer, PlanRolledBack, RunCutOff, RunDigest};
 use super::spec::{NodeId, PlanSpec};
@@ -613,7 +612,7 @@ impl PlanState {
             }
             PlanDecision::ItemEvaluated { node, .. } => {
                 if let Some(node) = self.node_mut(node) {
-                    items::keep_evaluation(node, decision);
+                    node.keep_evaluation(decision);
                 }
             }
             PlanDecision::ItemJoined { node } => self.item_joined(node),

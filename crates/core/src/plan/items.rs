@@ -12,7 +12,7 @@ use super::spec::PlanSpec;
 use super::state::{NodeStage, NodeState, PlanState};
 use super::words::count;
 use crate::machine::Deciding;
-use crate::policy::item::{ItemNext, RetryChange, evaluate, next_of_item};
+use crate::policy::item::{RetryChange, evaluate, next_of_item};
 use crate::run::Outcome;
 
 /// Whether a node is an item that its checks judge.
@@ -215,25 +215,4 @@ fn finish(state: &PlanState, read: Option<&ListReport>) -> Option<PlanNext> {
 
 fn waits(number: u32) -> String {
     if number == 1 { "1 waits".to_owned() } else { format!("{number} wait") }
-}
-
-/// What `apply` stores of an evaluation: it only copies.
-pub(super) fn keep_evaluation(node: &mut NodeState, decision: &PlanDecision) {
-    let PlanDecision::ItemEvaluated { evaluation, tries, next, .. } = decision else { return };
-    let (ms, tokens, iterations) =
-        node.result.as_ref().map_or((0, 0, 0), |run| (run.elapsed_ms, run.tokens, run.iterations));
-    let item = &mut node.item;
-    item.checked = None;
-    item.evaluation = Some((**evaluation).clone().into());
-    item.tries = tries.clone();
-    item.iterations = item.iterations.max(iterations);
-    item.counted_ms = item.counted_ms.max(ms);
-    item.counted_tokens = item.counted_tokens.max(tokens);
-    item.retry = None;
-    let passes = matches!(&**next, ItemNext::End(end) if !end.is_escalation());
-    match &**next {
-        ItemNext::End(end) => item.end = Some(end.clone()),
-        ItemNext::Retry(retry) => item.retries(retry),
-    }
-    node.stage = if passes { NodeStage::Ran } else { NodeStage::Recording };
 }

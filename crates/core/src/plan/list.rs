@@ -4,8 +4,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::fact::PlanDecision;
 use super::spec::{NodeId, NodeSpec};
-use crate::policy::item::{ItemBudget, ItemEnd, ItemEvaluation, ItemRetry, ItemTries, LoopEvidence, RetryChange};
+use super::state::{NodeStage, NodeState};
+use crate::policy::item::{
+    ItemBudget, ItemEnd, ItemEvaluation, ItemNext, ItemRetry, ItemTries, LoopEvidence, RetryChange,
+};
 use crate::run::FileRef;
 
 /// So many items one plan takes. For more, the command is given again.
@@ -163,6 +167,29 @@ impl ItemProgress {
             self.retries.push(retry.clone());
         }
         self.retry = Some(retry.clone());
+    }
+}
+
+impl NodeState {
+    /// What `apply` stores of an evaluation: it only copies.
+    pub(super) fn keep_evaluation(&mut self, decision: &PlanDecision) {
+        let PlanDecision::ItemEvaluated { evaluation, tries, next, .. } = decision else { return };
+        let (ms, tokens, iterations) =
+            self.result.as_ref().map_or((0, 0, 0), |run| (run.elapsed_ms, run.tokens, run.iterations));
+        let item = &mut self.item;
+        item.checked = None;
+        item.evaluation = Some((**evaluation).clone().into());
+        item.tries = tries.clone();
+        item.iterations = item.iterations.max(iterations);
+        item.counted_ms = item.counted_ms.max(ms);
+        item.counted_tokens = item.counted_tokens.max(tokens);
+        item.retry = None;
+        let passes = matches!(&**next, ItemNext::End(end) if !end.is_escalation());
+        match &**next {
+            ItemNext::End(end) => item.end = Some(end.clone()),
+            ItemNext::Retry(retry) => item.retries(retry),
+        }
+        self.stage = if passes { NodeStage::Ran } else { NodeStage::Recording };
     }
 }
 

@@ -194,6 +194,11 @@ impl ListWorld {
             | PlanOrder::Ask(_) => return Err(format!("not an order of a list: {order:?}")),
         }
         self.open.insert(id, order.clone());
+        self.check_places()
+    }
+
+    /// No more agents work at once than may.
+    fn check_places(&self) -> Result<(), String> {
         let works = |open: &&PlanOrder| matches!(open, PlanOrder::Run { .. } | PlanOrder::Copy { .. });
         let at_work = self.open.values().filter(works).count();
         if at_work > self.parallel {
@@ -297,7 +302,13 @@ impl ListWorld {
                 let (undo, tree) = ("before".to_owned(), self.workspace.clone());
                 PlanAnswer::Applied(ApplyReport { files: 2, undo, tree })
             }
-            _ => PlanAnswer::Done,
+            PlanOrder::Tell { .. }
+            | PlanOrder::Measure { .. }
+            | PlanOrder::Hook { .. }
+            | PlanOrder::Ask(_)
+            | PlanOrder::RollBack { .. }
+            | PlanOrder::Notify { .. }
+            | PlanOrder::Drop { .. } => PlanAnswer::Done,
         }
     }
 

@@ -321,12 +321,12 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         let text = format!("note: no btrfs snapshots here, checkpoints go to a git store: {why}");
         caller.note(LaunchNote::progress(text));
     }
-    prepared.warnings.iter().for_each(|warning| caller.note(warning.note()));
-    agent::notes(&prepared.settings, &prepared.agent.agent).into_iter().for_each(|note| caller.note(note));
+    let warnings = prepared.warnings.iter().map(GateWarning::note);
+    warnings.chain(agent::notes(&prepared.settings, &prepared.agent.agent)).for_each(|note| caller.note(note));
     let on_hidden = gates::note_on_hidden(&prepared.hidden, &prepared.settings, prepared.checkpoints.backend);
     on_hidden.into_iter().for_each(|note| caller.note(note));
     hidden_note.map(LaunchNote::important).into_iter().for_each(|note| caller.note(note));
-    let then = first_note(&held, plan.and_then(|plan| plan.note.as_deref()).map(|text| secret.text(text)).as_deref())?;
+    let then = first_note(&held, &secret, plan)?;
     Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened, then })
 }
 
@@ -339,8 +339,9 @@ fn note_on_secret(prepared: &Prepared, secret: &Secrets, caller: &mut dyn Launch
 }
 
 /// The text of a plan for the first prompt, as a request of the plan.
-fn first_note(held: &HeldRun, text: Option<&str>) -> Result<Option<Event>, LaunchRefusal> {
-    let note = text.map(|text| requests::injection(&held.folder, &held.state, text, false));
+fn first_note(held: &HeldRun, secret: &Secrets, plan: Option<&PlanLaunch>) -> Result<Option<Event>, LaunchRefusal> {
+    let text = plan.and_then(|plan| plan.note.as_deref());
+    let note = text.map(|text| requests::injection(&held.folder, &held.state, &secret.text(text), false));
     let refused = |why: String| LaunchRefusal::unable("the text for the first prompt cannot be stored").because(why);
     let by = "the plan".to_owned();
     Ok(note.transpose().map_err(refused)?.map(|note| Event::Requested { request: Request::Inject(note), by }))

@@ -310,14 +310,7 @@ impl PlanExecutor {
         if let Some(plan) = &mut request.plan {
             plan.of = of.clone();
         }
-        if let Some(micros) = limit_micros {
-            let origin = Origin { layer: Layer::Flag, place: "the share of the plan's budget".to_owned() };
-            request.given.push(Given { key: keys::max_cost(), value: dollars(micros), origin });
-        }
-        request.given.extend(state.limits.iter().filter_map(|change| {
-            let origin = Origin { layer: Layer::Flag, place: "the resume of its plan".to_owned() };
-            Some(Given { key: key(&change.key)?, value: change.value.clone(), origin })
-        }));
+        request.given.extend(given_limits(limit_micros, state));
         let (work, open) = (ChildWork::Start(Box::new(request)), open(None));
         self.start_in(id, &copy, RunProcess { work, log, open, begin: item.map(ItemLaunch::into_begin) })
     }
@@ -731,6 +724,19 @@ fn answered(order: OrderId, answer: PlanAnswer) -> PlanEvent {
 
 fn failed(order: OrderId, why: &str) -> PlanEvent {
     answered(order, PlanAnswer::Failed { why: text::one_line(why, 1000) })
+}
+
+/// The share of the budget and the limits that a person changed, for a run that starts.
+fn given_limits(limit_micros: Option<u64>, state: &PlanState) -> Vec<Given> {
+    let share = limit_micros.map(|micros| {
+        let origin = Origin { layer: Layer::Flag, place: "the share of the plan's budget".to_owned() };
+        Given { key: keys::max_cost(), value: dollars(micros), origin }
+    });
+    let changed = state.limits.iter().filter_map(|change| {
+        let origin = Origin { layer: Layer::Flag, place: "the resume of its plan".to_owned() };
+        Some(Given { key: key(&change.key)?, value: change.value.clone(), origin })
+    });
+    share.into_iter().chain(changed).collect()
 }
 
 /// Whether the loops of a node continue their conversation, by its request.
