@@ -2,8 +2,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use loop_core::list::planned_checks;
 use loop_core::list::{self, List, ListFormat};
-use loop_core::policy::item::{CriterionState, planned_checks};
+use loop_core::policy::item::CriterionState;
 use loop_core::text;
 use loop_core::view::{AcceptanceView, CheckedCriterion};
 use loop_host::item::{AcceptanceRequest, check_acceptance};

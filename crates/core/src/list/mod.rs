@@ -19,6 +19,7 @@
 mod beads;
 mod bmad;
 mod changed;
+mod checks;
 mod draft;
 mod edits;
 mod error;
@@ -41,6 +42,7 @@ mod types;
 
 pub use beads::BeadsCall;
 pub use changed::{ListChange, ListChangeKind, changed_by_agent};
+pub use checks::{CommandSource, PlannedCheck, SourcedCommand, planned_checks};
 pub use edits::{ListEdits, merge_edits};
 pub use error::{ListError, TickError};
 pub use order::{ListEdge, PickError, ReadyItems};

@@ -2,8 +2,9 @@
 use serde::Serialize;
 
 use super::{Certificate, JSON_VERSION};
+use crate::list::CommandSource;
 use crate::list::Item;
-use crate::policy::item::{CommandSource, CriterionState, ItemEvaluation};
+use crate::policy::item::{CriterionState, ItemEvaluation};
 use crate::policy::proof::ProbeResult;
 use crate::run::ProofJudge;
 use crate::text;

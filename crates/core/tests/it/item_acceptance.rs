@@ -1,10 +1,10 @@
 //! What checks the criteria of a list: before any work, and after a pass.
+use loop_core::list::{CommandSource, PlannedCheck, planned_checks};
 use loop_core::list::{Criterion, Item, List, ListFormat, ProposedCommand};
 use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::item::{
-    CommandSource, CriterionProof, CriterionState, ItemBudget, ItemEvaluation, ItemVerdict, PlannedCheck,
-    criterion_state, files_state, planned_checks,
+    CriterionProof, CriterionState, ItemBudget, ItemEvaluation, ItemVerdict, criterion_state, files_state,
 };
 use loop_core::settings::{Given, Layer, Origin, Values, keys, resolve};
 use loop_core::view::{AcceptanceView, CheckedCriterion, ItemJudgedAgain, OldSources, item_proof_report};

@@ -142,14 +142,10 @@ impl ListWorld {
             PlanOrder::Run { node, attempt, resume, .. } => {
                 let key = key(node, *attempt);
                 let copy = self.copies.get(&key).cloned().ok_or_else(|| format!("a run without its copy: {key:?}"))?;
-                match self.runs.get(&key) {
-                    Some(_) if !resume => return Err(format!("a run is paid twice: {key:?}")),
-                    Some(_) => {}
-                    None => {
-                        let run = ItemRun { iterations: 0, ended: None, began_with: copy };
-                        self.runs.insert(key, run);
-                    }
+                if self.runs.contains_key(&key) && !resume {
+                    return Err(format!("a run is paid twice: {key:?}"));
                 }
+                self.runs.entry(key).or_insert(ItemRun { iterations: 0, ended: None, began_with: copy });
             }
             PlanOrder::Check { node, attempt, .. } => {
                 let run = self.runs.get(&key(node, *attempt)).ok_or("checks without a run")?;

@@ -5,11 +5,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use loop_core::list::PlannedCheck;
 use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
-use loop_core::policy::item::{
-    ArtifactOnDisk, CHECK_TRIES, CriterionState, PlannedCheck, criterion_state, files_state,
-};
+use loop_core::policy::item::{ArtifactOnDisk, CHECK_TRIES, CriterionState, criterion_state, files_state};
 use loop_core::settings::{GateSpec, Values};
 use loop_core::view::CheckedCriterion;
 

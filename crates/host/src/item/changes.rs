@@ -22,12 +22,7 @@ impl ItemChanges {
     ///
     /// # Errors
     /// When a checkpoint is gone, or the file cannot be written.
-    pub fn between(
-        context: &CheckpointContext,
-        (from, to): (&str, &str),
-        own: &[String],
-        diff: &Path,
-    ) -> io::Result<Self> {
+    pub fn between(context: &CheckpointContext, from: &str, to: &str, own: &[String], diff: &Path) -> io::Result<Self> {
         let bounds = Bounds::default();
         let comparison = Comparison::open(context, from, to)?;
         let mut difference = comparison.changes(&bounds)?;

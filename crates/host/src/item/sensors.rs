@@ -3,11 +3,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use loop_core::list::{CommandSource, planned_checks};
 use loop_core::list::{Item, List};
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::item::{
-    AgentEnd, ArtifactKind, CommandSource, CriterionEvidence, ItemArtifact, ItemSensor, LoopEvidence, MissingSensor,
-    SensorReading, SensorState, paths_in_notes, planned_checks,
+    AgentEnd, ArtifactKind, CriterionEvidence, ItemArtifact, ItemSensor, LoopEvidence, MissingSensor, SensorReading,
+    SensorState, paths_in_notes,
 };
 use loop_core::run::Ended;
 use loop_core::settings::GateSpec;
@@ -80,26 +81,11 @@ pub struct SensorPlaces<'a> {
 }
 
 impl ItemSensors {
-    /// Finds the commands of an item. `file` is the list by its real path.
+    /// Finds the commands of an item.
     ///
     /// # Errors
     /// When a file that would be run cannot be read.
     pub fn find(
-        home: &Home,
-        workspace: &Path,
-        (file, list): (&Path, &List),
-        item: &Item,
-        given: &GivenSensors,
-    ) -> io::Result<Self> {
-        let places = SensorPlaces { workspace, read_in: workspace, file };
-        Self::find_in(home, &places, list, item, given)
-    }
-
-    /// The same for a copy.
-    ///
-    /// # Errors
-    /// When a file that would be run cannot be read.
-    pub fn find_in(
         home: &Home,
         places: &SensorPlaces<'_>,
         list: &List,

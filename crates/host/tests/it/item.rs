@@ -20,7 +20,8 @@ use loop_host::checkpoint::{CheckpointContext, RunCheckpoints};
 use loop_host::clock;
 use loop_host::gate::{GateContext, GateRunner};
 use loop_host::item::{
-    GivenSensors, ItemChanges, ItemSensors, LoopReading, LoopStart, approve_checks, look_at_artifact, read_loop,
+    GivenSensors, ItemChanges, ItemSensors, LoopReading, LoopStart, SensorPlaces, approve_checks, look_at_artifact,
+    read_loop,
 };
 use loop_host::paths::Home;
 use loop_host::process::{Containment, become_reaper};
@@ -97,7 +98,8 @@ impl Place {
         };
         let work = self.work();
         let file = work.join("prd.json");
-        let sensors = ItemSensors::find(&self.home(), &work, (&file, &list), &item, given).unwrap();
+        let places = SensorPlaces { workspace: &work, read_in: &work, file: &file };
+        let sensors = ItemSensors::find(&self.home(), &places, &list, &item, given).unwrap();
         let mut own: Vec<String> = ["prd.json", "loop/log.txt", "progress.txt"].map(str::to_owned).to_vec();
         own.extend(sensors.files.clone());
         let mut checkpoints = RunCheckpoints::open(self.context(), Arc::new(AtomicBool::new(false))).unwrap();
@@ -108,7 +110,7 @@ impl Place {
         let edits = start.undo_edits(&work);
         checkpoints.take("after", Some("before")).unwrap();
         let diff = self.path("artifacts/diff.patch");
-        let changes = ItemChanges::between(&self.context(), ("before", "after"), &own, &diff).unwrap();
+        let changes = ItemChanges::between(&self.context(), "before", "after", &own, &diff).unwrap();
         let agent = if ended.success() { AgentEnd::Ended } else { AgentEnd::Failed(ended.to_string()) };
         let reading = LoopReading {
             workspace: &work,
@@ -240,7 +242,9 @@ fn scripts_of_the_repository_are_run_only_as_a_person_approved_them_and_an_agent
     assert_eq!(sensor(place.play(HONEST, &none).0), ItemSensor::Check);
     let (home, work, item) = (place.home(), place.work(), place.item());
     let list = list::read("prd.json", PRD.as_bytes(), None).unwrap();
-    let find = || ItemSensors::find(&home, &work, (&work.join("prd.json"), &list), &item, &none).unwrap();
+    let file = work.join("prd.json");
+    let places = SensorPlaces { workspace: &work, read_in: &work, file: &file };
+    let find = || ItemSensors::find(&home, &places, &list, &item, &none).unwrap();
     assert_eq!(find().not_approved().len(), 2);
     approve_checks(&home, &find().not_approved()[..1]).unwrap();
     assert_eq!(sensor(place.play(HONEST, &none).0), ItemSensor::PreCommit, "the other one is still missing, not green");

@@ -4,7 +4,7 @@
 //! its notes, and those only add remarks.
 //!
 //! For one loop: [`evaluate`] makes an [`ItemEvaluation`] from [`LoopEvidence`] (measured by `host/item`), then
-//! [`ItemTries::after`] counts and [`next_of_item`] says what follows. Before any loop: [`planned_checks`] and
+//! [`ItemTries::after`] counts and [`next_of_item`] says what follows. Before any loop: `list::planned_checks` and
 //! [`criterion_state`].
 //!
 //! | file | what is there |
@@ -22,10 +22,7 @@ mod evidence;
 mod retry;
 mod scope;
 
-pub use acceptance::{
-    CHECK_TRIES, CommandSource, CriterionState, PlannedCheck, SourcedCommand, criterion_state, files_state,
-    planned_checks,
-};
+pub use acceptance::{CHECK_TRIES, CriterionState, criterion_state, files_state};
 pub use artifact::{ARTIFACT_AHEAD_MS, ArtifactFault, artifact_fault, paths_in_notes};
 pub use evaluate::{
     CriterionProof, FailedSensor, FailureVector, ItemEvaluation, ItemFailure, ItemVerdict, MissingArtifact, evaluate,

@@ -85,7 +85,7 @@ pub(in super::super) fn run_check(request: &ItemCheckRequest) -> io::Result<Chil
     fs::create_dir_all(&outputs)?;
     let name = checkpoint(request.check);
     // Where it cannot be found, that is a sensor that is missing.
-    let changes = ItemChanges::between(&context, (INITIAL, &name), &own, &outputs.join("diff.patch")).ok();
+    let changes = ItemChanges::between(&context, INITIAL, &name, &own, &outputs.join("diff.patch")).ok();
     let (agent, notes) = agent_end(&state);
     let reading = LoopReading {
         workspace: &request.copy,

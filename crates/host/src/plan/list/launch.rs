@@ -80,7 +80,7 @@ pub(super) fn sensors_of(
     let file = places.workspace.join(&places.list);
     let given = given_sensors(settings);
     let places = SensorPlaces { workspace: &places.workspace, read_in: &places.copy, file: &file };
-    ItemSensors::find_in(home, &places, &taken.list, &taken.item, &given)
+    ItemSensors::find(home, &places, &taken.list, &taken.item, &given)
 }
 
 /// The folders that an item is about.

@@ -12,7 +12,7 @@ use super::super::start::{ReadyPlan, agent_words, branch_settings, check_setting
 use super::folder::{LAST_ERROR, LOG};
 use super::launch::{given_sensors, overrides, task_of};
 use crate::fs::{fresh_id, hex};
-use crate::item::{ItemSensors, ProposedCheck, approve_checks};
+use crate::item::{ItemSensors, ProposedCheck, SensorPlaces, approve_checks};
 use crate::launch::{self, LaunchCaller, LaunchRequest, PlanLaunch, Prepared, TaskSource};
 use crate::paths::{Home, path_of, read_bounded, text_of};
 use crate::refusal::{LaunchRefusal, RefusalKind};
@@ -195,10 +195,10 @@ impl PreparedList {
         let given = given_sensors(&first.settings.values.lists);
         let unable = |error: std::io::Error| LaunchRefusal::of(RefusalKind::Unable, &error);
         let file = first.workspace.join(&self.place);
+        let places = SensorPlaces { workspace: &first.workspace, read_in: &first.workspace, file: &file };
         let mut open: Vec<ProposedCheck> = Vec::new();
         for item in self.wanted() {
-            let sensors =
-                ItemSensors::find(home, &first.workspace, (&file, &self.list), item, &given).map_err(unable)?;
+            let sensors = ItemSensors::find(home, &places, &self.list, item, &given).map_err(unable)?;
             if sensors.check.is_none() {
                 return Err(LaunchRefusal::wrong(format!("no check command is known for {}", item.id))
                     .because("an item is ticked only when its check passes")
