@@ -14,6 +14,7 @@
 //! | `roadmap` `plain` `spec_kit` `kiro` `openspec` `ralphex` `markdown_prd` `bmad` | the formats in Markdown and YAML |
 //! | `order` | which item is next, and which wait for others |
 //! | `tick` | writing that an item is done |
+//! | `checks` | which command checks each criterion, and where it comes from |
 //! | `changed` | what an agent changed in a list |
 //! | `edits` | what a person changed in a list while it is worked on |
 mod beads;
