@@ -124,7 +124,12 @@ fn machine(situation: &str) -> TestEnv {
     user.write("work/hints.txt", "Look at the tests first.\n");
     user.write("home/.gitconfig", "[user]\nname = Ann\nemail = ann@example.org\n[safe]\ndirectory = *\n");
     must(&user.work(), "chmod +x verify.sh; git init -q .");
-    let own = if ["agents", "codex", "claude"].contains(&situation) {
+    if situation == "roadmap" {
+        let task =
+            "## Tasks\n\n- [ ] **one**: Implement it\n  - completion_promise: COMPLETE\n\n  Goal: Implement it.\n";
+        user.write("work/specs/roadmap.md", task);
+    }
+    let own = if ["agents", "codex", "claude", "roadmap"].contains(&situation) {
         String::new()
     } else {
         format!("agent = \"custom\"\nagent_cmd = \"{agent}\"\n")

@@ -309,9 +309,19 @@ const AUTONOMOUS: [&str; 66] = [
 /// Flags that stand for several settings, or for a file of them: each branch has these settings.
 const OF_SEVERAL: [&str; 3] = ["--autonomous", "--conservative", "--config"];
 
-/// Settings of an item of a list: a start of one loop or of branches has no item.
-const OF_LISTS: [&str; 7] =
-    ["--check", "--ci-command", "--item-loops", "--item-retries", "--item-time", "--item-tokens", "--strict-scope"];
+/// Settings of an item of a list: a start of one loop or of branches has no item. `--roadmap` is refused beside
+/// `--best-of`, and `--keep-going` wants it.
+const OF_LISTS: [&str; 9] = [
+    "--roadmap",
+    "--keep-going",
+    "--check",
+    "--ci-command",
+    "--item-loops",
+    "--item-retries",
+    "--item-time",
+    "--item-tokens",
+    "--strict-scope",
+];
 
 fn start(more: &[&str]) -> Vec<String> {
     [&["start", "do it"][..], &BASE, &["2"], more].concat().iter().map(ToString::to_string).collect()

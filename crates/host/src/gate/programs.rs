@@ -264,6 +264,9 @@ mod tests {
         assert!(first[1].file.as_ref().is_some_and(|file| file.sha256.is_empty()), "it has no hash: {first:?}");
         assert_eq!(changed_since(&first, &workspace, &mut ProgramHashes::default()), Vec::new());
         put("other.sh");
+        // Both may be written within one tick of the clock of the file system.
+        let other = File::options().write(true).open(folder.path().join("other.sh")).unwrap();
+        other.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1)).unwrap();
         std::fs::rename(folder.path().join("other.sh"), &outside).unwrap();
         let changed = changed_since(&first, &workspace, &mut ProgramHashes::default());
         let changed: Vec<&str> = changed.iter().map(|change| change.name.as_str()).collect();

@@ -24,6 +24,7 @@ pub(super) struct Appended {
 impl Appended {
     /// For the file as it is now.
     pub(super) fn new(workspace: &Path, path: &str, text: String) -> io::Result<Self> {
+        refuse_links(workspace, path)?;
         let from = match workspace.join(path).symlink_metadata() {
             Ok(found) if found.is_file() => found.len(),
             Ok(_) => return Err(io::Error::other(format!("{path} is not a plain file"))),
@@ -38,6 +39,7 @@ impl Appended {
         if self.text.is_empty() {
             return Ok(());
         }
+        refuse_links(workspace, &self.path)?;
         let path = workspace.join(&self.path);
         if let Some(parent) = path.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
@@ -71,6 +73,19 @@ impl Appended {
         file.sync_data()?;
         path.parent().map_or(Ok(()), sync_folder)
     }
+}
+
+/// Refuses to write where a link of the workspace would lead somewhere else.
+pub(super) fn refuse_links(workspace: &Path, path: &str) -> io::Result<()> {
+    let mut place = workspace.to_owned();
+    for part in Path::new(path).components() {
+        place.push(part);
+        if place.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+            let shown = place.strip_prefix(workspace).unwrap_or(&place).display();
+            return Err(io::Error::other(format!("{shown} is a link, and nothing is written through links")));
+        }
+    }
+    Ok(())
 }
 
 /// So much behind the place of an addition is looked at.
@@ -133,5 +148,29 @@ impl Intent {
     /// Nothing was written, and nothing will be.
     pub(super) fn forget(&self) {
         fs::remove_file(self.folder.join(format!("{}.json", self.name))).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    // req: RT-R10 partly: the files of a list
+    #[test]
+    fn nothing_is_added_through_a_link_of_the_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let (work, other) = (folder.path().join("work"), folder.path().join("other"));
+        fs::create_dir_all(&work).unwrap();
+        fs::create_dir_all(&other).unwrap();
+        symlink(&other, work.join("loop")).unwrap();
+        let refused = Appended::new(&work, "loop/log.txt", "line\n".to_owned()).unwrap_err();
+        assert!(refused.to_string().contains("loop is a link"), "{refused}");
+        let before = Appended { path: "loop/log.txt".to_owned(), text: "line\n".to_owned(), from: 0 };
+        assert!(before.write(&work).is_err() && fs::read_dir(&other).unwrap().next().is_none());
+        fs::remove_file(work.join("loop")).unwrap();
+        Appended::new(&work, "loop/log.txt", "line\n".to_owned()).unwrap().write(&work).unwrap();
+        assert_eq!(fs::read_to_string(work.join("loop/log.txt")).unwrap(), "line\n");
     }
 }

@@ -14,7 +14,7 @@ use loop_core::view::{
 use serde::{Deserialize, Serialize};
 
 use super::check::{EVIDENCE, StoredEvidence};
-use super::files::{Appended, Intent, replace};
+use super::files::{Appended, Intent, refuse_links, replace};
 use super::folder::{ItemFolder, LAST_ERROR, LOG, PROGRESS, TakenItem, item_of, taken_item};
 use crate::clock;
 use crate::paths::path_of;
@@ -156,7 +156,10 @@ impl RecordRequest {
         let (texts, _) = intent.keep(make)?;
         texts.log.write(&self.workspace)?;
         match &texts.last_error {
-            Some(error) => replace(&self.workspace.join(LAST_ERROR), error.as_bytes()),
+            Some(error) => {
+                refuse_links(&self.workspace, LAST_ERROR)?;
+                replace(&self.workspace.join(LAST_ERROR), error.as_bytes())
+            }
             None => Ok(()),
         }
     }

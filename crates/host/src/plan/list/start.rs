@@ -89,7 +89,7 @@ pub fn prepare_list(
 ) -> Result<PreparedList, LaunchRefusal> {
     let shown = text_of(&request.file);
     let cannot = |why: String| LaunchRefusal::wrong(format!("cannot read {shown}")).because(why);
-    let hint = "name the list: loop prd run FILE";
+    let hint = "name the list: loop prd run FILE, or loop roadmap run FILE";
     let file = request.file.canonicalize().map_err(|error| cannot(error.to_string()).hint(hint))?;
     let bytes = read_bounded(&file, FILE_BYTES_MAX).map_err(|error| cannot(error.to_string()).hint(hint))?;
     let list = list::read(&shown, &bytes, request.format).map_err(|error| unreadable(&error))?;
@@ -129,7 +129,7 @@ pub fn prepare_list(
 fn not_picked(error: &PickError, shown: &str) -> LaunchRefusal {
     let hint = match error {
         PickError::Done(_) => "nothing is to be done; leave --item out for the next open one".to_owned(),
-        PickError::Unknown { .. } | PickError::HasParts { .. } => format!("loop prd check {shown} shows all items"),
+        PickError::Unknown { .. } | PickError::HasParts { .. } => format!("all items: loop prd check {shown}"),
     };
     LaunchRefusal::wrong(error.to_string()).hint(hint)
 }
